@@ -7,6 +7,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +51,13 @@ def write_prices(path: Path, count: int, seed: int = 0) -> Path:
     columns = price_rows(count, seed)
     pc.write_csv(pa.table({name: values for name, values in columns.items() if name != "expected"}), path)
     return path
+
+
+def is_killed(command: Sequence[str], is_ready: Callable[[], bool], seconds: float) -> bool:
+    """Kill a command some seconds after it is ready; return whether it was running."""
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    while not is_ready() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(seconds)
+    process.kill()
+    return process.wait() < 0

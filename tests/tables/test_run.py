@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,7 @@ from posegen.tables.run import train_table
 from posegen.tables.settings import TableRequest, load_table_settings
 from posegen.training.run_folder import Result
 from posegen.training.trained_models import load_model
-from tests.tables.pricing import write_prices
+from tests.tables.pricing import is_killed, write_prices
 from tests.training import tiny
 
 
@@ -210,19 +207,11 @@ def test_killed_at_random_times_it_gives_equal_predictions(prices: Path, trained
     run = tmp_path / "run"
     given = ["--label", "price", "--set", "table.encoder=null", "--out", str(run)]
     command = [sys.executable, "-m", "posegen", "train", str(prices), *given]
-    drawn = np.random.default_rng(0)
-    killed = 0
-    while not (run / "result.json").exists() and killed < 10:
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        # A fast machine ends before the first random time.
-        while not killed and not (run / "run.json").exists() and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(float(drawn.uniform(1, 8)) if killed else 0)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            killed += 1
-        process.wait()
-    assert killed
+    # A fast machine ends before the first random time.
+    seconds = iter([0.0, *np.random.default_rng(0).uniform(1, 8, 9)])
+    assert is_killed(command, (run / "run.json").exists, next(seconds))
+    while not (run / "result.json").exists() and (more := next(seconds, None)):
+        is_killed(command, lambda: True, more)
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     found = (predicted(each, prices, tmp_path / f"{i}.parquet")["price"].to_pylist() for i, each in enumerate((trained, run)))
     assert next(found) == next(found)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +23,7 @@ from posegen.tables.model import predict_table  # noqa: E402
 from posegen.tables.run import train_table  # noqa: E402
 from posegen.tables.settings import TableRequest, load_table_settings  # noqa: E402
 from tests.embedding import tiny_encoder  # noqa: E402
+from tests.tables.pricing import is_killed  # noqa: E402
 
 KINDS = ("kuda", "tilo"), ("mepa", "suno")
 FILLERS = [first + vowel + "ven" for first in "bdfg" for vowel in "aeiou"]
@@ -72,14 +70,7 @@ def test_a_killed_run_ends_with_the_same_predictions(agreement: Path, encoder: P
         str(encoder), *(part for each in FEW for part in ("--set", each)), "--out", str(killed), "--quiet",
     ]  # fmt: skip
     for _ in range(2):
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 60
-        while not list(killed.glob("tuning/*")) and time.monotonic() < deadline and process.poll() is None:
-            time.sleep(0.05)
-        time.sleep(1)
-        if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-        process.wait()
+        is_killed(command, lambda: any(killed.glob("tuning/*")), 1)
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     one, other = (predicted(run, agreement, tmp_path / f"{run.name}.parquet") for run in (straight, killed))
     assert one == other

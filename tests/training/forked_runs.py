@@ -62,13 +62,14 @@ class Short(tiny.Recorder):
 def run_in_fork(
     dataset: Path,
     run: Path,
-    recorder: tiny.Recorder,
     *overrides: str,
+    recorder: tiny.Recorder | None = None,
     task: str = "action",
     budget: float | None = None,
 ) -> dict[str, Any]:
     """Train in a forked process; return what it reported."""
     _load(task)
+    recorder = recorder or tiny.Recorder()
     reading, writing = os.pipe()
     gc.freeze()  # as in tests/running.py
     child = os.fork()
@@ -118,8 +119,8 @@ def killed_and_resumed(
 ) -> dict[str, Any]:
     """Kill a run at a step, and resume it with more settings; compare its weights with those of the run `whole`."""
     name = "killed" if whole == "whole" else f"{whole} killed"
-    first = run(name, Killer(at=at), *overrides, **options)
-    again = run(name, tiny.Recorder(), *overrides, *resumed, **options)
+    first = run(name, *overrides, recorder=Killer(at=at), **options)
+    again = run(name, *overrides, *resumed, **options)
     one, other = ((folder / each / "model.safetensors").read_bytes() for each in (whole, name))
     return {"killed first": first, "killed": again, "same weights": one == other}
 
@@ -127,7 +128,7 @@ def killed_and_resumed(
 def short_runs(run: Callable[..., dict[str, Any]], folder: Path) -> dict[str, Any]:
     """Return reports of a run of few steps, and of the same run that is killed and resumed."""
     few = "steps=20"
-    reports = {"whole": run("short", tiny.Recorder(), few)}
+    reports = {"whole": run("short", few)}
     return {"short": reports | killed_and_resumed(run, folder, 18, few, whole="short")}
 
 
@@ -150,26 +151,26 @@ def _load(task: str) -> None:
 
 def quick_runs(dataset: Path, folder: Path) -> dict[str, Any]:
     """Train a run without interruption, and one that is killed twice and resumed."""
-    reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole", tiny.Recorder())}
+    reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole")}
     for number, at in enumerate(KILLED_AT):
-        reports[f"killed {number}"] = run_in_fork(dataset, folder / "killed", Killer(at=at))
-    reports["resumed"] = run_in_fork(dataset, folder / "killed", tiny.Recorder())
-    reports["again"] = run_in_fork(dataset, folder / "killed", tiny.Recorder())
-    reports["other settings"] = run_in_fork(dataset, folder / "killed", tiny.Recorder(), "optimiser.rate=1e-3")
+        reports[f"killed {number}"] = run_in_fork(dataset, folder / "killed", recorder=Killer(at=at))
+    reports["resumed"] = run_in_fork(dataset, folder / "killed")
+    reports["again"] = run_in_fork(dataset, folder / "killed")
+    reports["other settings"] = run_in_fork(dataset, folder / "killed", "optimiser.rate=1e-3")
     reports["over budget"] = _over_budget(dataset, folder / "over budget")
     return reports
 
 
 def slow_runs(dataset: Path, folder: Path) -> dict[str, Any]:
     """Train runs with faults, with patience, and on a dataset that grows."""
-    reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole", tiny.Recorder())}
+    reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole")}
     no_dropout = "model.dropout=0"
-    reports["short"] = run_in_fork(dataset, folder / "short", Short(), no_dropout)
+    reports["short"] = run_in_fork(dataset, folder / "short", no_dropout, recorder=Short())
     reports["short choices"] = (read_document(folder / "short", RUN) or {})["choices"]
-    reports["no dropout"] = run_in_fork(dataset, folder / "no dropout", tiny.Recorder(), no_dropout)
+    reports["no dropout"] = run_in_fork(dataset, folder / "no dropout", no_dropout)
     reports["naive"] = beside_naive(dataset, folder / "no dropout")
     patience = ("optimiser.rate=0", "checks.times=6", "checks.patience=2")
-    reports["patience"] = run_in_fork(dataset, folder / "patience", tiny.Recorder(), *patience)
+    reports["patience"] = run_in_fork(dataset, folder / "patience", *patience)
     reports["damaged"] = _damaged(dataset, folder)
     reports["other version"] = _other_version(dataset, folder)
     reports["grown"] = _grown(dataset, folder)
@@ -178,16 +179,16 @@ def slow_runs(dataset: Path, folder: Path) -> dict[str, Any]:
 
 def _over_budget(dataset: Path, run: Path) -> dict[str, Any]:
     """Request a run that does not fit its budget."""
-    return run_in_fork(dataset, run, tiny.Recorder(), budget=1e-3) | {"folder": run.exists()}
+    return run_in_fork(dataset, run, budget=1e-3) | {"folder": run.exists()}
 
 
 def _damaged(dataset: Path, folder: Path) -> dict[str, Any]:
     """Resume a killed run whose last checkpoint is damaged."""
     run = folder / "damaged"
-    run_in_fork(dataset, run, Killer(at=11))
+    run_in_fork(dataset, run, recorder=Killer(at=11))
     last = max((run / "checkpoints").glob("*.safetensors"))
     last.write_bytes(last.read_bytes()[:-1])
-    return run_in_fork(dataset, run, tiny.Recorder()) | {"last": int(last.stem)}
+    return run_in_fork(dataset, run) | {"last": int(last.stem)}
 
 
 def _other_version(dataset: Path, folder: Path) -> dict[str, Any]:
@@ -195,7 +196,7 @@ def _other_version(dataset: Path, folder: Path) -> dict[str, Any]:
     record = {name: value for name, value in (read_document(folder / "whole", RUN) or {}).items() if name != "init"}
     shutil.copytree(folder / "whole", folder / "other version")
     write_document(folder / "other version", RUN, record)
-    return run_in_fork(dataset, folder / "other version", tiny.Recorder())
+    return run_in_fork(dataset, folder / "other version")
 
 
 def _grown(dataset: Path, folder: Path) -> dict[str, Any]:
@@ -206,7 +207,7 @@ def _grown(dataset: Path, folder: Path) -> dict[str, Any]:
         tiny.make(dataset, tiny.SAMPLES + 20)
         os._exit(0)
     os.waitpid(process, 0)
-    return run_in_fork(dataset, folder / "grown", tiny.Recorder())
+    return run_in_fork(dataset, folder / "grown")
 
 
 if __name__ == "__main__":

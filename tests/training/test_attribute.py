@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from posegen.training.data.feature_cache import cached_array, features_folder, f
 from posegen.training.data.features import View  # noqa: E402
 from posegen.training.data.sources import view_of  # noqa: E402
 from posegen.training.tasks.attribute import MEASURED, MEASURES, TASK, cadence, kinetic_energy, mean_speed  # noqa: E402
-from tests.running import Programs, run_once  # noqa: E402
+from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -31,12 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
-    """Results of the runs of :mod:`tests.training.people_runs`."""
-
-    def prepare(place: Path) -> None:
-        shutil.copytree(folder / "dataset", place / "dataset")
-
-    return run_once(tmp_path_factory, programs, "attribute runs", "tests.training.people_runs", "attribute", prepare=prepare)[1]
+    return tiny.task_runs(tmp_path_factory, programs, "attribute", folder / "dataset")
 
 
 def test_speed_ignores_swaying() -> None:

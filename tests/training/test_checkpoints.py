@@ -1,7 +1,8 @@
-"""Checkpoints: intact or absent, the last two and the best are kept, a damaged one is skipped."""
+"""Checkpoints: intact or absent, the last two and the best are kept, a damaged one is skipped, and scales are resumed."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from posegen.training.run_folder import (
     remove_old_checkpoints,
     write_checkpoint,
 )
+from posegen.training.setup import Request
+from posegen.training.train import train
+from tests.training import tiny
 
 
 def state(step: int, best: int | None = None) -> State:
@@ -91,3 +95,31 @@ def test_a_checkpoint_without_receipt_is_ignored(tmp_path: Path) -> None:
     write_checkpoint(tmp_path, replace(state(1), progress=RunProgress(1)))
     (tmp_path / "checkpoints" / "00000001.json").unlink()
     assert read_latest(tmp_path) == (None, [])
+
+
+@pytest.mark.slow
+def test_the_scale_is_resumed_with_the_run(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In fp16 on a CPU, by the scaler that torch has for it: no card without bf16 is needed."""
+    steps, first, original = 4, 16.0, torch.amp.GradScaler
+
+    def scaler(device: str, *, enabled: bool) -> torch.amp.GradScaler:
+        """Return a scaler that doubles the scale after each step."""
+        assert not enabled
+        return original(device, init_scale=first, growth_interval=1)
+
+    monkeypatch.setattr(torch.amp, "GradScaler", scaler)
+    run = tmp_path / "run"
+    settings = tiny.settings(f"steps={steps}", "saving.steps=1", "checks.times=1", "machine.micro_batch=8")
+    request = Request(str(dataset), "action", "quick", settings, run)
+    train(request)
+    whole = read_checkpoint(run, steps)
+    assert whole.tensors["scaler"]["scale"].item() == first * 2**steps
+    for name in (f"checkpoints/{steps:08d}.json", "result.json"):
+        (run / name).unlink()
+    train(request)
+    resumed = read_checkpoint(run, steps)
+    for kind, tensors in whole.tensors.items():
+        assert all(torch.equal(value, resumed.tensors[kind][name]) for name, value in tensors.items()), kind
+    losses = json.loads((run / "result.json").read_bytes())["losses"]
+    assert len(losses) == steps
+    assert all(loss > 0 for _, loss in losses)

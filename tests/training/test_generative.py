@@ -1,4 +1,4 @@
-"""Bodies, kinematics, poses, flow matching and foot locking, against naive implementations."""
+"""Bodies, kinematics, poses, the average body, flow matching and foot locking, against naive implementations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from posegen.foundations.skeleton import BALL_JOINT_HEIGHT, JOINTS, PARENTS, sol
 from posegen.planning.population import persons
 from posegen.synthesis.synthesize import Batch
 from posegen.training.animate import generate_sequence, interpolate
+from posegen.training.data.features import features_of
 from posegen.training.data.poses import (
+    AVERAGE_BODY,
     CONTACTS,
     HEIGHT,
     POSE_NUMBERS,
@@ -28,6 +30,7 @@ from posegen.training.data.poses import (
     local_rotations,
     offsets_of,
     poses_of,
+    retarget_to_average_body,
     root_of,
 )
 from posegen.training.feet import lock_feet
@@ -43,6 +46,7 @@ from tests.fields.naive_rotations import joint_rotations
 
 Array = NDArray[Any]
 FPS = 25.0
+OTHER = np.array([1.52, 1.06, 1.04, 0.97, 0.93, 0.95, 1.1, 0.9])
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +127,37 @@ def test_absent_frames_are_zero(batch: Batch, joints: Array, poses: Array) -> No
     found = poses_of(cut, batch.contact[:, 3, 0], FPS)
     assert not found[:, 100:, : CONTACTS.start].any()
     np.testing.assert_allclose(found[:, :100], poses[:, :100], atol=1e-3)
+
+
+def performed(joints: Array, body: Array) -> Array:
+    """Transfer motions to a body by way of poses."""
+    poses = torch.from_numpy(poses_of(joints, np.zeros((*joints.shape[:2], 4)), FPS)).double()
+    root, heading = root_of(poses, torch.full((len(joints),), float(leg_length(body))).double(), FPS)
+    return np.asarray(joints_of(local_rotations(poses, heading), root, torch.from_numpy(offsets_of(body)).double()).numpy())
+
+
+def test_bones_are_those_of_the_average_body(batch: Batch) -> None:
+    joints = batch.joints[:, 0, 0]
+    found = bones(retarget_to_average_body(joints, FPS))
+    assert np.abs(found - bones(offsets_at_rest())).max() < 1e-5
+    assert np.ptp(bones(joints)[:, 0], axis=0).max() > 0.02
+
+
+def offsets_at_rest() -> Array:
+    offsets = offsets_of(np.array(AVERAGE_BODY)).astype(np.float64)
+    places = np.zeros_like(offsets)
+    for joint, parent in enumerate(PARENTS):
+        places[joint] = offsets[joint] + (places[parent] if parent >= 0 else 0)
+    return places
+
+
+def test_the_length_of_the_limbs_has_no_effect(batch: Batch) -> None:
+    joints = batch.joints[:, 0, 0]
+    average, other = (performed(joints, body) for body in (np.array(AVERAGE_BODY), OTHER))
+    expected = features_of(average.astype(np.float32), FPS)
+    for clips in (average, other):
+        assert np.abs(features_of(retarget_to_average_body(clips, FPS), FPS) - expected).max() < 5e-3
+    assert np.abs(features_of(other.astype(np.float32), FPS) - expected).max() > 0.1
 
 
 def test_inserted_frames_lie_on_the_curve() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,8 @@ from posegen.training.data.sources import SampleArrays  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
 from posegen.training.setup import TrainingData, open_training_data  # noqa: E402
 from posegen.training.tasks.identity import TASK, supervised  # noqa: E402
-from posegen.training.verification import ScoredPairs, calibrated_rates, true_accept_rate  # noqa: E402
-from tests.running import Programs, run_once  # noqa: E402
+from posegen.training.verification import ScoredPairs, true_accept_rate, verification_rates  # noqa: E402
+from tests.running import Programs  # noqa: E402
 from tests.training import tiny  # noqa: E402
 
 pytestmark = pytest.mark.slow
@@ -40,12 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def results(folder: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
-    """Results of the runs of :mod:`tests.training.people_runs`."""
-
-    def prepare(place: Path) -> None:
-        shutil.copytree(folder / "dataset", place / "dataset")
-
-    return run_once(tmp_path_factory, programs, "identity runs", "tests.training.people_runs", "identity", prepare=prepare)[1]
+    return tiny.task_runs(tmp_path_factory, programs, "identity", folder / "dataset")
 
 
 @pytest.fixture(scope="module")
@@ -234,10 +228,11 @@ def test_the_threshold_holds_its_promise_for_unseen_persons() -> None:
     held, accepted = 0, []
     for _ in range(50):
         (same, other), (unseen, strangers) = (_scored_pairs(drawn) for _ in range(2))
-        rate = next(rate for rate in calibrated_rates(same, other) if rate.far == 0.01)
-        assert (other.score > rate.threshold).mean() <= 0.01
-        accepted.append((strangers.score > rate.threshold).mean())
-        held += rate.tar_low <= (unseen.score > rate.threshold).mean() <= rate.tar_high
+        rates = verification_rates(same, other, unseen.score, strangers.score, strangers.score)
+        rate = next(rate for rate in rates if rate["far"] == 0.01)
+        assert (other.score > rate["threshold"]).mean() <= 0.01
+        accepted.append(rate["test_far"])
+        held += rate["tar_low"] <= rate["test_tar"] <= rate["tar_high"]
     assert held >= 45
     assert np.mean(accepted) == pytest.approx(0.01, abs=0.003)
 
@@ -254,7 +249,7 @@ def _scored_pairs(drawn: np.random.Generator, persons: int = 60) -> tuple[Scored
 def test_rates_that_the_pairs_do_not_determine_are_absent() -> None:
     same, other = _scored_pairs(np.random.default_rng(0))
     few = ScoredPairs(other.score[:60], other.person[:60])
-    assert [rate.far for rate in calibrated_rates(same, few)] == [0.02, 0.05, 0.1]
+    assert [rate["far"] for rate in verification_rates(same, few, *[same.score] * 3)] == [0.02, 0.05, 0.1]
 
 
 def test_clips_are_compared_at_the_calibrated_threshold(results: dict[str, Any]) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from posegen.embedding import embed
 from posegen.training.settings import load_settings
-from tests.running import Programs, run_once
+from tests.running import Programs
 from tests.training import tiny
 
 pytestmark = pytest.mark.slow
@@ -19,12 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def results(dataset: Path, tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
-    """Results of the runs of :mod:`tests.training.motions` and of the motion that their models generate."""
-
-    def prepare(folder: Path) -> None:
-        embed(shutil.copytree(dataset, folder / "dataset"), encoder="hashing-for-tests")
-
-    return run_once(tmp_path_factory, programs, "motion", "tests.training.motions", prepare=prepare)[1]
+    return tiny.task_runs(tmp_path_factory, programs, "motion", dataset, embedded=True)
 
 
 def test_the_loss_falls(results: dict[str, Any]) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from posegen.embedding import embed
-from tests.running import Programs, run_once
+from tests.running import Programs
 from tests.training import tiny
 
 pytestmark = pytest.mark.slow
@@ -17,12 +15,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory, programs: Programs) -> dict[str, Any]:
-    """Results of the runs of :mod:`tests.training.retrievals`."""
-
-    def prepare(folder: Path) -> None:
-        embed(tiny.make(folder / "dataset", 120), encoder="hashing-for-tests")
-
-    return run_once(tmp_path_factory, programs, "retrieval", "tests.training.retrievals", prepare=prepare)[1]
+    dataset = tiny.make_once(tmp_path_factory, "retrieval", 120)
+    return tiny.task_runs(tmp_path_factory, programs, "retrieval", dataset, embedded=True)
 
 
 def test_training_matches_motions_and_captions(results: dict[str, Any]) -> None:

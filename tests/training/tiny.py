@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 import posegen
+from posegen.embedding import embed
 from posegen.training.settings import Settings, load_settings
 from tests.once import own_copy
+from tests.running import Programs, run_once
 
 SAMPLES = 60
 THREADS = 1
@@ -33,6 +36,19 @@ def make(folder: Path, samples: int = SAMPLES, *overrides: str) -> Path:
 def make_once(factory: pytest.TempPathFactory, name: str, samples: int = SAMPLES, *overrides: str) -> Path:
     """Generate a dataset once for all workers of pytest-xdist; each has a copy, in which it can compute features."""
     return own_copy(factory, name, lambda folder: make(folder / "dataset", samples, *overrides)) / "dataset"
+
+
+def task_runs(
+    factory: pytest.TempPathFactory, programs: Programs, task: str, dataset: Path, *, embedded: bool = False
+) -> dict[str, Any]:
+    """Return the results of :mod:`tests.training.task_runs` on a copy of a dataset, with vectors of its captions."""
+
+    def prepare(folder: Path) -> None:
+        shutil.copytree(dataset, folder / "dataset")
+        if embedded:
+            embed(folder / "dataset", encoder="hashing-for-tests")
+
+    return run_once(factory, programs, f"{task} runs", "tests.training.task_runs", task, prepare=prepare)[1]
 
 
 def settings(*overrides: str) -> Settings:
