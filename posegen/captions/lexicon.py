@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 from posegen.captions.grammar import joint_verbs, pair_name, verb_forms
 from posegen.captions.reading import reading_of
 from posegen.captions.segments import SIDES
+from posegen.foundations.errors import UsageError
 from posegen.library.load import Library
 from posegen.library.words import styled_words
 
@@ -20,6 +22,8 @@ WORD = re.compile(r"[\w'\u2019-]+|[^\w\s]")
 """Words, with their apostrophes and hyphens, and punctuation marks."""
 _PLACEHOLDER = re.compile(r"\{\w+\}")
 _MOST_COUNTED = 99
+LONGEST_TEXT = 10_000
+"""Characters of a text that a command reads."""
 _ACTION_DETAILS = {kind: kind for kind in ("side", "direction", "speed", "path", "degrees", "return")} | {"foot": "side"}
 """Keys of an action's details, and the kinds of their claims."""
 
@@ -66,23 +70,18 @@ class Lexicon:
         self.interactions = {joint.name: joint.actions for joint in joint_verbs(library)}
         self.phrases: dict[tuple[str, ...], list[Meaning]] = {}
         self.reading = reading_of(str(words["language"]), tuple(map(str, words["numbers"])))
-        self._lengths: dict[str, list[int]] = {}
         possessives = dict.fromkeys([*words["their"].values(), *words.get("reading", {}).get("their", ())])
         for text, meaning in [*_phrases(words), *_joint_phrases(words, library)]:
             for possessive in possessives if "{their}" in text else [""]:
-                self._add(tuple(split_words(text.replace("{their}", possessive))), meaning)
+                meanings = self.phrases.setdefault(tuple(split_words(text.replace("{their}", possessive))), [])
+                if meaning not in meanings:
+                    meanings.append(meaning)
+        self.phrases.pop((), None)
+        lengths = defaultdict[str, set[int]](set)
+        for phrase in self.phrases:
+            lengths[phrase[0]].add(len(phrase))
+        self._lengths = {word: sorted(own, reverse=True) for word, own in lengths.items()}
         self.vocabulary = frozenset(word for phrase in self.phrases for word in phrase)
-
-    def _add(self, phrase: tuple[str, ...], meaning: Meaning) -> None:
-        if not phrase:
-            return
-        meanings = self.phrases.setdefault(phrase, [])
-        if meaning not in meanings:
-            meanings.append(meaning)
-        lengths = self._lengths.setdefault(phrase[0], [])
-        if len(phrase) not in lengths:
-            lengths.append(len(phrase))
-            lengths.sort(reverse=True)
 
     def longest(self, words: list[str], at: int) -> int:
         """Return the number of words of the longest phrase that begins at a word; 0 for none."""
@@ -92,9 +91,28 @@ class Lexicon:
         return 0
 
 
+def require_readable(text: str) -> None:
+    """Raise UsageError if a text given to a command is longer than :data:`LONGEST_TEXT`."""
+    if len(text) > LONGEST_TEXT:
+        raise UsageError(f"the text has {len(text):,} characters; at most {LONGEST_TEXT:,} are read: shorten it")
+
+
 def split_words(text: str) -> list[str]:
     """Split a text into words and punctuation marks, in lower case."""
     return WORD.findall(text.lower())
+
+
+def unknown_words(text: str, library: Library) -> list[str]:
+    """Return the words of a text, in lower case and each once, that no phrase of the library's language contains.
+
+    Examples
+    --------
+    >>> from posegen.library.load import load_library
+    >>> unknown_words("A dog walks, then the dog barks 3 times", load_library())
+    ['dog', 'barks']
+    """
+    known = lexicon_of(library).vocabulary
+    return list(dict.fromkeys(word for word in split_words(text) if word[0].isalpha() and word not in known))
 
 
 @lru_cache(maxsize=8)

@@ -19,22 +19,12 @@ from rapidfuzz.distance import DamerauLevenshtein, Indel
 
 from posegen.foundations.yaml_files import read_yaml
 
+_STOPS = frozenset(".;!?,")
 _FILE = Path(__file__).with_name("reading.yaml")
 _SLOTS = {"$side": "(?P<side>left|right)", "$angle": r"(?P<angle>\d{1,3})"}
 _NUMBER = r"(?P<number>\d{1,3}|NAMED)"
 _SHORTEST_CORRECTED, _LONG = 5, 9
 """Letters of a word that is corrected, and of one in which two letters may be wrong; the first letter is right."""
-
-_SETS, _CLAUSES = (
-    ("their", "someone", "size", "few"),
-    ("passive", "joins", "links", "one", "taking", "back", "steps", "return", "before_nouns"),
-)
-_NO_WORDS: Mapping[str, Any] = {
-    **{name: {} for name in ("words", "changes", "passive", "details", "joined", "implied", "units", "verbs", "nouns")},
-    "sets": {name: [] for name in _SETS},
-    "clauses": {name: [] for name in _CLAUSES},
-    **{name: [] for name in ("conditions", "irregular", "undone", "stepped")},
-}
 
 Claims = tuple[tuple[str, str], ...]
 """Kinds and values."""
@@ -54,7 +44,6 @@ class Verb(NamedTuple):
     action: str
     claims: Claims
     places: frozenset[int]
-    length: int = 1
 
 
 class Reading:
@@ -73,18 +62,19 @@ class Reading:
     """
 
     def __init__(self, content: Mapping[str, Any], numbers: Sequence[str]) -> None:
-        self._sets = {f"${name}": "|".join(map(re.escape, map(str, words))) for name, words in content["sets"].items()}
+        content = defaultdict(dict, content)
+        sets = defaultdict[str, list[str]](list, content["sets"])
+        self._sets = {f"${name}": "|".join(map(re.escape, map(str, words))) for name, words in sets.items()}
         named = "|".join(map(re.escape, numbers[1:]))
         self._slots = {**_SLOTS, "$number": _NUMBER.replace("NAMED", named)}
         self._numbers = {name: str(number) for number, name in enumerate(numbers)}
         self.kinds: dict[str, str] = {}
-        sets = content["sets"]
         spoken = {"fillers": sets["their"] + sets["someone"], "modifiers": sets["size"] + sets["few"]}
         for kind, words in [*content["words"].items(), *spoken.items()]:
             for word in words:
                 self.kinds.setdefault(str(word), kind)
         self.implied: Mapping[str, str] = content["implied"]
-        self.clauses = {name: frozenset(words) for name, words in content["clauses"].items()}
+        self.clauses = defaultdict(frozenset, {name: frozenset(words) for name, words in content["clauses"].items()})
         self.conditions, self.undone = frozenset(content["conditions"]), frozenset(content["undone"])
         self.stepped = frozenset(content["stepped"])
         self._units: Mapping[str, float] = content["units"]
@@ -117,7 +107,7 @@ class Reading:
         self.nouns = {tuple(str(noun).split()): name for name, nouns in content["nouns"].items() for noun in nouns}
         self._longest_noun = max(map(len, self.nouns), default=0)
         known = {*self.verbs, *self.kinds, *self._details, *self.conditions}
-        known |= {word for words in content["sets"].values() for word in map(str, words)}
+        known |= {word for words in sets.values() for word in map(str, words)}
         patterns = [pattern for values in content["details"].values() for several in values.values() for pattern in several]
         known |= {word for pattern in patterns for word in re.findall(r"(?<![\w$])[a-z][\w'-]+", pattern)}
         known |= {word for noun in self.nouns for word in noun}
@@ -149,6 +139,15 @@ class Reading:
             value = f"{unit * int(value):g}"
         return Detail(text[:end].count(" "), kinds, value)
 
+    def detail_before_noun(self, words: Sequence[str], at: int) -> Detail | None:
+        """Return the longest detail that takes no word of a noun: "right arm circles" are arm circles with the right arm."""
+        found = self.detail(words, at)
+        for i in range(1, found.length if found else 0):
+            noun = self.noun(words, at + i)
+            if found and noun and i + noun[1] > found.length:
+                return self.detail(words[: at + i], at)
+        return found
+
     def noun(self, words: Sequence[str], at: int) -> tuple[str, int] | None:
         """Return the action that a noun names, and the number of its words; None where no noun begins at a word."""
         for length in range(min(self._longest_noun, len(words) - at), 0, -1):
@@ -158,12 +157,40 @@ class Reading:
 
     def passive(self, words: Sequence[str], at: int) -> str | None:
         """Return what a body shows of what others do to it, as in "is pushed"; None where a verb is not passive."""
+        passive = at and words[at - 1] in self.clauses["passive"] and words[at].endswith(("d", "t", "k", "n"))
+        return self._passive.get(words[at]) if passive else None
+
+    def is_thing(self, words: Sequence[str], at: int) -> bool:
+        """Return whether a word that could be a verb names a thing, as in "a heavy box"."""
         before = words[at - 1] if at else ""
-        return (
-            self._passive.get(words[at])
-            if before in self.clauses["passive"] and words[at].endswith(("d", "t", "k", "n"))
-            else None
-        )
+        return words[at] in self.kinds and (before in self.clauses["before_nouns"] or self.kinds.get(before) == "modifiers")
+
+    def is_one(self, words: Sequence[str], at: int) -> bool:
+        """Return whether a word names one of what is done, as in "a quick jump"."""
+        adjective = at > 1 and (words[at - 1] in ("left", "right") or self.kinds.get(words[at - 1]) == "modifiers")
+        before = words[at - 1 - adjective] if at else ""
+        return before in self.clauses["one"] and not words[at].endswith(("s", "ing"))
+
+    def counts(self, words: Sequence[str], at: int) -> bool:
+        """Return whether a number is that of what is done, as in "two quick jumps"."""
+        for i in range(at + 1, min(at + 4, len(words))):
+            if words[i] in self.verbs or self.noun(words, i):
+                return True
+            if words[i] not in self.kinds:
+                break
+        return False
+
+    def end_of_clause(self, words: Sequence[str], at: int) -> int:
+        """Return where the clause of a verb ends: before the next verb, or what joins it."""
+        for i in range(at + 1, len(words)):
+            word, before = words[i], words[i - 1]
+            if word in _STOPS or word in self.clauses["links"]:
+                return i
+            joined = before in self.clauses["joins"]
+            noun = before in self.clauses["before_nouns"] or self.kinds.get(before) == "modifiers"
+            if word in self.verbs and (word not in self.kinds or joined) and not noun:
+                return i - 1 if joined and i - 1 > at else i
+        return len(words)
 
     def verb(self, words: Sequence[str], at: int, end: int) -> Verb | None:
         """Return what the verb at a word describes, by the words up to `end`; None where it describes nothing by itself."""
@@ -237,7 +264,7 @@ class Reading:
 @lru_cache(maxsize=8)
 def reading_of(language: str, numbers: tuple[str, ...]) -> Reading:
     """Return how people write a language; one without words for a language that posegen has no reading file of."""
-    return Reading(read_yaml(_FILE) if language == "en" else _NO_WORDS, numbers)
+    return Reading(read_yaml(_FILE) if language == "en" else {}, numbers)
 
 
 def _forms(verb: str, irregular: tuple[str, ...]) -> tuple[str, ...]:
@@ -250,12 +277,10 @@ def _forms(verb: str, irregular: tuple[str, ...]) -> tuple[str, ...]:
     """
     if irregular:
         return irregular
-    stem = verb
-    if re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", verb):
-        stem = verb + verb[-1]
-    third = (
-        f"{verb[:-1]}ies" if re.search(r"[^aeiou]y$", verb) else verb + ("es" if re.search(r"(s|x|z|ch|sh|o)$", verb) else "s")
-    )
-    past = f"{verb[:-1]}ied" if re.search(r"[^aeiou]y$", verb) else (f"{verb}d" if verb.endswith("e") else f"{stem}ed")
+    stem = verb + verb[-1] if re.fullmatch(r"[^aeiou]*[aeiou][bdgmnprt]", verb) else verb
+    third = verb + ("es" if re.search(r"(s|x|z|ch|sh|o)$", verb) else "s")
+    past = f"{verb}d" if verb.endswith("e") else f"{stem}ed"
+    if re.search(r"[^aeiou]y$", verb):
+        third, past = f"{verb[:-1]}ies", f"{verb[:-1]}ied"
     gerund = f"{verb[:-1]}ing" if re.search(r"[^eo]e$", verb) else f"{stem}ing"
     return verb, third, gerund, past

@@ -49,7 +49,7 @@ def _approximate(texts: Sequence[str], *, approximated: bool) -> tuple[tuple[str
 )
 def compose(text: str, out: Path, seed: int, seconds: float | None, output: Output, *, approximated: bool) -> None:
     """Generate the motion described by TEXT, which uses the words of captions, and report words that were not understood."""
-    from posegen.captions.parser import require_readable
+    from posegen.captions.lexicon import require_readable
     from posegen.foundations.skeleton import CONTACTS, PARTS
 
     require_readable(text)
@@ -116,7 +116,7 @@ def animate(
     """
     import numpy as np
 
-    from posegen.captions.parser import require_readable, unknown_words
+    from posegen.captions.lexicon import require_readable, unknown_words
     from posegen.foundations.skeleton import CONTACTS
     from posegen.library.load import load_library
     from posegen.pipeline.stages import draw_animation

@@ -128,7 +128,7 @@ def search(dataset: AnyPath, text: str, encoder: str | None, top: int, output: O
 
     TEXTS.parquet is a table that `posegen embed` wrote of your own texts: the closest rows are printed.
     """
-    from posegen.captions.parser import require_readable
+    from posegen.captions.lexicon import require_readable
 
     require_readable(text)
     local = storage_of(dataset).local

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from posegen.captions.captions import describe_segments, write_captions
-from posegen.captions.parser import ParsedCaption, explain_unknown, parse_caption, require_readable
+from posegen.captions.lexicon import require_readable
+from posegen.captions.parser import ParsedCaption, parse_caption
 from posegen.captions.phrases import KINDS_OF_PEOPLE, kinds_of_people
 from posegen.captions.segments import find_segments
 from posegen.checks.segments import check_segments, remove_false
@@ -27,7 +28,7 @@ from posegen.planning.scenes import plan_scenes
 from posegen.synthesis.script import make_script
 from posegen.synthesis.script_scene import AGES, FEWEST_FRAMES, GROWN, MOST_FRAMES, animate_script
 from posegen.synthesis.synthesize import Batch, synthesize
-from posegen.synthesis.unshown import explain_missing
+from posegen.synthesis.unshown import explain_missing, explain_unknown
 
 _GLANCING = "looking_around"
 _SCENES_PLANNED, _MOST_SCENES = 200, 2000

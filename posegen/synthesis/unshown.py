@@ -1,4 +1,4 @@
-"""What a text asks for and its motion does not show, and the steps and metres of a motion."""
+"""What of a text is not understood, what its motion does not show, and the steps and metres of a motion."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from posegen.captions.lexicon import lexicon_of, unknown_words
 from posegen.captions.parser import ParsedCaption
 from posegen.checks.evidence import turn_angle
 from posegen.checks.statements import NEAR_ANGLE, check_statement, observe_actors
-from posegen.foundations.wording import shown
+from posegen.foundations.wording import nearest, printable, shown
 from posegen.library.load import Library
 from posegen.motion.engine import Motion
 
@@ -23,6 +24,35 @@ _LISTED = ("side", "count", "speed", "direction", "degrees", "path")
 """Kinds of statements of which an action has words for some values."""
 _FEET = ([0, 1], [2, 3])
 """Contacts of the left and of the right foot."""
+_MOST_SUGGESTED, _MOST_EXPLAINED = 8, 20
+
+
+def explain_unknown(parsed: ParsedCaption, library: Library) -> list[str]:
+    """Explain each part of a text that was not understood, with the nearest known words.
+
+    Parameters
+    ----------
+    parsed : ParsedCaption
+    library : Library
+
+    Returns
+    -------
+    list of str
+        A line for each of the first parts, and one with the number of the others.
+    """
+    lexicon, lines = lexicon_of(library), list[str]()
+    for text in parsed.unknown[:_MOST_EXPLAINED]:
+        unknown = [word for word in unknown_words(text, library) if word not in lexicon.reading.vocabulary]
+        found = list(dict.fromkeys(near for word in unknown[:_MOST_SUGGESTED] if (near := nearest(word, lexicon.vocabulary))))
+        if not unknown:
+            reason = "the words are known, but not in this order"
+        else:
+            similar = f"the nearest known words: {', '.join(found)}" if found else "no known word is similar"
+            reason = f"unknown word{'s' if len(unknown) > 1 else ''}: {', '.join(map(printable, unknown))}; {similar}"
+        lines.append(f"not understood: {shown(text)}; {reason}")
+    more = len(parsed.unknown) - len(lines)
+    lines += [f"read as {shown(meant)}: {shown(word)}" for word, meant in list(parsed.corrections.items())[:_MOST_EXPLAINED]]
+    return [*lines, f"not understood: {more:,} more parts"] if more else lines
 
 
 def explain_missing(

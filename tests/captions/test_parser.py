@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posegen.captions.captions import describe_segments, write_captions
-from posegen.captions.parser import explain_unknown, parse_caption
+from posegen.captions.parser import parse_caption
 from posegen.captions.segments import find_segments
 from posegen.cli.main import main
 from posegen.config.schema import Config
 from posegen.library.load import load_library
 from posegen.planning.scenes import plan_scenes
+from posegen.synthesis.unshown import explain_unknown
 from tests.renumbering import renumber_statements, same_statements
 
 LIBRARY = load_library()
