@@ -22,7 +22,7 @@ from posegen.planning.rules import RULES
 Columns = dict[str, Array]
 """Segments: arrays of equal shape, by the names of :class:`posegen.foundations.scene.Scenes`."""
 
-_SHAPES = RULES.path.shapes
+_SHAPES: dict[str, Any] = vars(RULES.path.shapes)
 _TO_EITHER_SIDE = ("figure_eight", "zigzag", "back_and_forth")
 _NUMBERS = np.array([PATHS.index(name) for name in _SHAPES])
 _WEIGHTS, _SHORTEST, _LONGEST, _FASTEST = (

@@ -79,7 +79,8 @@ def _shape(draws: Array, age: Array, male: Array) -> Array:
     """Return the lengths of people relative to those of the average body, [n, SHAPE], for independent normal numbers."""
     shorter = np.minimum(age - _BODY.short_legs[0], 0.0) * _BODY.short_legs[1]
     shape = np.empty(draws.shape)
-    for i, (name, rule) in enumerate(_BODY.variation.items()):
+    for i, name in enumerate(SHAPE):
+        rule = getattr(_BODY.variation, name)
         # Sequential additions: the order in a NumPy reduction depends on the CPU.
         number = sum(weight * draws[:, k] for k, weight in enumerate(rule.row))
         shape[:, i] = 1.0 + np.where(male, rule.men, -rule.men) + rule.deviation * np.clip(number, -_LIMIT, _LIMIT)
