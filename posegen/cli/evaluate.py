@@ -92,9 +92,8 @@ def _evaluate_model(dataset: AnyPath, model: Path, given: SimpleNamespace, outpu
 def _evaluate_dataset(path: AnyPath, given: SimpleNamespace, output: Output) -> None:
     """Measure a dataset, and print the result."""
     from posegen.dataset.read import open_dataset
-    from posegen.evaluation.chart import draw_chart
     from posegen.evaluation.evaluate import evaluate as measured
-    from posegen.evaluation.text import describe_evaluation
+    from posegen.evaluation.text import describe_evaluation, draw_chart
     from posegen.mocap.recordings import open_reference
 
     useless = {"--captions": given.audit or None, "--fps": given.fps, "--names": given.names}

@@ -34,7 +34,7 @@ from posegen.foundations.constants import AVERAGE_LEG, SPEED_BOUNDS
 from posegen.foundations.errors import UsageError
 from posegen.foundations.scene import BOTH, LEFT, RIGHT
 from posegen.foundations.validation import StrictModel, validated
-from posegen.foundations.wording import shown
+from posegen.foundations.wording import shown, table
 from posegen.foundations.yaml_files import read_yaml
 from posegen.library.load import Library, load_library
 
@@ -323,14 +323,10 @@ def judge_prompts(
     library, verdicts = load_library(), dict[str, str]()
     for prompt in prompts:
         joints = motions(prompt.id)
-        if joints is None:
-            verdicts[prompt.id] = "missing"
-        elif joints.shape[-3] < max(fps / 2, LEAST_FRAMES):
-            verdicts[prompt.id] = "open"
-        else:
-            verdicts[prompt.id] = {True: "shown", False: "contradicted", None: "open"}[
-                judge_motion(prompt, joints, fps, library)
-            ]
+        long_enough = joints is not None and joints.shape[-3] >= max(fps / 2, LEAST_FRAMES)
+        shows = judge_motion(prompt, joints, fps, library) if joints is not None and long_enough else None
+        verdict = {True: "shown", False: "contradicted", None: "open"}[shows]
+        verdicts[prompt.id] = "missing" if joints is None else verdict
     kinds = [kind for kind in KINDS if any(prompt.kind == kind for prompt in prompts)]
     scores = [_score(kind, [prompt for prompt in prompts if prompt.kind == kind], verdicts) for kind in kinds]
     return [*scores, _score("all", prompts, verdicts)], verdicts
@@ -360,14 +356,13 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 def describe_scores(scores: Iterable[Score], head: str) -> str:
     """Return scores as a table."""
-    lines = [head, "", "kind       prompts   shown   95 % interval   contradicted  missing  both of a pair"]
+    rows = []
     for score in scores:
         share, pairs, (low, high) = 100 * score.shown / score.prompts, 100 * score.pairs_shown / score.pairs, score.interval
-        lines.append(
-            f"{score.kind:9} {score.prompts:8,} {share:6.1f}%  {100 * low:5.1f} to {100 * high:5.1f}%"
-            f" {score.contradicted:14,} {score.missing:8,} {pairs:14.1f}%"
-        )
-    return "\n".join(lines)
+        counts = f"{score.contradicted:,}", f"{score.missing:,}", f"{pairs:.1f}%"
+        rows.append((score.kind, f"{score.prompts:,}", f"{share:.1f}%", f"{100 * low:.1f} to {100 * high:.1f}%", *counts))
+    columns = ("kind", "prompts", "shown", "95 % interval", "contradicted", "missing", "both of a pair")
+    return table(columns, rows, f"{head}\n")
 
 
 def write_prompts(path: Path, prompts: Sequence[Prompt]) -> None:
@@ -386,10 +381,10 @@ def read_prompts(path: Path) -> list[Prompt]:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file. Write one with `posegen benchmark make -o prompts.jsonl`")
     try:
-        table = read_table(path) if path.suffix == ".parquet" else read_json(path)
+        prompts = read_table(path) if path.suffix == ".parquet" else read_json(path)
     except pa.ArrowInvalid as error:
         raise UsageError(f"{path}: is not lines of JSON ({str(error).partition(chr(10))[0]:.200}); make it again") from error
-    return validated(PromptSet, {"prompts": table.to_pylist()}, f"{path}: ").prompts
+    return validated(PromptSet, {"prompts": prompts.to_pylist()}, f"{path}: ").prompts
 
 
 def read_motion(path: Path) -> Array | None:

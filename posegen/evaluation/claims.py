@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -192,16 +191,32 @@ def check_caption(text: str, movement: Movement) -> list[Claim]:
     >>> [claim.kind for claim in check_caption("a person turns left and takes two steps", Movement(joints, 25))]
     ['turn', 'steps']
     """
-    sentence = " ".join(text.lower().split())
-    finders = (_sides, _turns, _directions, _counts, _orders)
-    return list(chain.from_iterable(find(sentence, movement) for find in finders))
+    return list(_claims(" ".join(text.lower().split()), movement))
 
 
-def _sides(text: str, movement: Movement) -> Iterator[Claim]:
-    if _PATTERNS["first"].search(text):
-        return  # the limbs are used one after the other
-    for limb, (side, words) in _named_sides(text).items():
-        yield Claim("side", words, *side_shown(movement, limb, side))
+def _claims(text: str, movement: Movement) -> Iterator[Claim]:
+    if not _PATTERNS["first"].search(text):  # otherwise limbs are used one after the other
+        for limb, (side, words) in _named_sides(text).items():
+            yield Claim("side", words, *side_shown(movement, limb, side))
+    for match in _PATTERNS["turn"].finditer(text):
+        side = {"left": "left", "right": "right", "clockwise": "right"}.get(match["way"], "left")
+        yield Claim("turn", match[0], *turn_shown(movement, side))
+    for match in _PATTERNS["direction"].finditer(text):
+        yield Claim("direction", match[0], *direction_shown(movement, match["way"]))
+    for kind, seen in (("steps", movement.steps), ("jumps", movement.flights)):
+        for match in _PATTERNS[kind].finditer(text):
+            found, count = match.groupdict(), len(seen())
+            claimed = _WORDS["times"].get(found.get("times")) or _NUMBERS.get(found["number"]) or int(found["number"])
+            apart = abs(count - claimed)
+            # People count the last half step, or not.
+            verdict = True if apart <= (claimed > 2) else None if apart <= 1 else False
+            yield Claim(kind, match[0], verdict, f"{count} {kind}")
+    joined = _PATTERNS["then"].search(text)
+    parts = (text[: joined.start()], text[joined.end() :]) if joined else ()
+    named = [[match.lastgroup for match in _EVENT.finditer(part)] for part in parts]
+    if named and all(named) and not set(named[0]) & set(named[1]):
+        first, second = str(named[0][-1]), str(named[1][0])
+        yield Claim("order", f"{first}, then {second}", *order_shown(movement, first, second))
 
 
 def side_shown(movement: Movement, limb: str, side: str) -> tuple[bool | None, str]:
@@ -213,12 +228,6 @@ def side_shown(movement: Movement, limb: str, side: str) -> tuple[bool | None, s
     return verdict, f"{joint}s go {ways['left']:.1f} m left, {ways['right']:.1f} m right"
 
 
-def _turns(text: str, movement: Movement) -> Iterator[Claim]:
-    for match in _PATTERNS["turn"].finditer(text):
-        side = {"left": "left", "right": "right", "clockwise": "right"}.get(match["way"], "left")
-        yield Claim("turn", match[0], *turn_shown(movement, side))
-
-
 def turn_shown(movement: Movement, side: str) -> tuple[bool | None, str]:
     """Return whether a body turns to a side, and what was measured."""
     turned = movement.turned()
@@ -227,39 +236,12 @@ def turn_shown(movement: Movement, side: str) -> tuple[bool | None, str]:
     return _verdict(turned[side], turned[other], _TURNED, _STRAIGHT), f"turns {measured}"
 
 
-def _directions(text: str, movement: Movement) -> Iterator[Claim]:
-    for match in _PATTERNS["direction"].finditer(text):
-        yield Claim("direction", match[0], *direction_shown(movement, match["way"]))
-
-
 def direction_shown(movement: Movement, way: str) -> tuple[bool | None, str]:
     """Return whether a body goes forward, backward, sideways, left or right, and what was measured."""
     gone = movement.travelled
     opposite = {"forward": ["backward"], "backward": ["forward"], "left": ["right"], "right": ["left"]}
     other = max(gone[each] for each in opposite.get(way, ["forward", "backward"]))
     return _verdict(gone[way], other, _FAR, _NEAR), ", ".join(f"{metres:.1f} m {each}" for each, metres in gone.items())
-
-
-def _counts(text: str, movement: Movement) -> Iterator[Claim]:
-    for kind in ("steps", "jumps"):
-        for match in _PATTERNS[kind].finditer(text):
-            found = match.groupdict()
-            claimed = _WORDS["times"].get(found.get("times")) or _NUMBERS.get(found["number"]) or int(found["number"])
-            counted = len(movement.steps()) if kind == "steps" else len(movement.flights())
-            apart = abs(counted - claimed)
-            # People count the last half step, or not.
-            verdict = True if apart <= (claimed > 2) else None if apart <= 1 else False
-            yield Claim(kind, match[0], verdict, f"{counted} {kind}")
-
-
-def _orders(text: str, movement: Movement) -> Iterator[Claim]:
-    joined = _PATTERNS["then"].search(text)
-    if joined is None:
-        return
-    named = [[match.lastgroup for match in _EVENT.finditer(part)] for part in (text[: joined.start()], text[joined.end() :])]
-    if all(named) and not set(named[0]) & set(named[1]):
-        first, second = str(named[0][-1]), str(named[1][0])
-        yield Claim("order", f"{first}, then {second}", *order_shown(movement, first, second))
 
 
 def order_shown(movement: Movement, first: str, second: str) -> tuple[bool | None, str]:

@@ -15,12 +15,11 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
-from posegen.evaluation import chart
 from posegen.evaluation import evaluate as evaluation
 from posegen.evaluation.evaluate import SAMPLES_PER_JOB
 from posegen.evaluation.realism import Reference
 from posegen.evaluation.recording import read_reference
-from posegen.evaluation.text import judge
+from posegen.evaluation.text import draw_chart, judge
 from posegen.foundations.progress import Progress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
@@ -221,7 +220,7 @@ def test_the_chart_has_bars_of_faults_and_bands(dataset: Path, tmp_path: Path, m
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: drawn.append(figure))
     found = evaluation.evaluate(dataset, Reference("itself", read_reference(dataset)))
     for evaluated, panels in ((found, 2), (dataclasses.replace(found, reference=None, realism=None), 1)):
-        chart.draw_chart(evaluated, tmp_path / "chart.png")
+        draw_chart(evaluated, tmp_path / "chart.png")
         assert len(drawn[-1].axes) == panels
         for axes in drawn[-1].axes:
             assert axes.get_title()
