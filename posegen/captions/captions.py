@@ -37,16 +37,9 @@ from posegen.captions.grammar import (
     verb_forms,
 )
 from posegen.captions.phrases import (
-    CASE,
-    FIRST_SEGMENT,
-    JOINING,
-    PLACE,
-    SUBJECT,
-    TEMPLATE,
-    TENSE,
-    WHO,
     Actor,
     CaptionText,
+    Draw,
     Phrase,
     Wording,
     actor_phrases,
@@ -82,7 +75,7 @@ _SUBJECT_WORDS = 3
 _SEGMENT_NUMBERS = 10
 _FEELINGS = 0.6
 """Share of the captions of a person with a style that state it, unless the words have `feelings`."""
-_DRAWS = FIRST_SEGMENT + _SEGMENT_NUMBERS
+_DRAWS = Draw.FIRST_SEGMENT + _SEGMENT_NUMBERS
 """Random numbers of a caption."""
 
 
@@ -120,9 +113,9 @@ def write_captions(scenes: Scenes, library: Library, config: Config, segments: S
     themes = [names[theme] for theme in scenes.theme[distinct].tolist()]
     written = []
     for k, kind in enumerate(KINDS):
-        own = choices[sequence, k, FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
+        own = choices[sequence, k, Draw.FIRST_SEGMENT + inputs.planned % _SEGMENT_NUMBERS]
         wording = word_segments(grammar, kind, inputs, rows, own, identity)
-        chosen = choices[distinct, k, :FIRST_SEGMENT].tolist()
+        chosen = choices[distinct, k, : Draw.FIRST_SEGMENT].tolist()
         written += [_caption(wording, *each) for each in zip(casts, themes, chosen, strict=True)]
     texts, statements = zip(*written, strict=True) if written else ((), ())
     kinds = np.arange(len(KINDS))
@@ -145,7 +138,7 @@ def _choices(config: Config, scenes: Scenes, first: int, count: int) -> Array:
 def _caption(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> CaptionText:
     text, statements = (_caption_of_one if len(actors) == 1 else _caption_of_several)(wording, actors, theme, choice)
     written = wording.grammar.kinds[wording.kind]
-    return capitalized(text) if choice[CASE] < written.capital * CHOICES else text, statements
+    return capitalized(text) if choice[Draw.CASE] < written.capital * CHOICES else text, statements
 
 
 def describe_segments(
@@ -171,9 +164,8 @@ def describe_segments(
     """
     grammar, most = grammar_of(library, config.captions.style), scenes.action.shape[1]
     owner = segments.owner
-    choices = _choices(config, scenes, len(KINDS) * _DRAWS, _SEGMENT_NUMBERS)[
-        owner // most, segments.planned % _SEGMENT_NUMBERS
-    ]
+    choices = _choices(config, scenes, len(KINDS) * _DRAWS, _SEGMENT_NUMBERS)
+    choices = choices[owner // most, segments.planned % _SEGMENT_NUMBERS]
     clauses = grammar.clauses(segment_facts(segments, library), SEGMENT, choices)
     frames, keys = (choices % len(grammar.labels)).tolist(), segment_keys(segments, owner, most).tolist()
     label = grammar.label
@@ -191,7 +183,7 @@ def struct_array(columns: Mapping[str, pa.Array]) -> pa.StructArray:
 
 def _caption_of_one(wording: Wording, actors: list[Actor], theme: str, choice: list[int]) -> CaptionText:
     grammar, (actor,) = wording.grammar, actors
-    drawn, style = choice[WHO], actor.style
+    drawn, style = choice[Draw.WHO], actor.style
     own = drawn < wording.identity
     who = actor.who if own else "person"
     of_subject, of_action = _stated_style(grammar, style, drawn)
@@ -199,13 +191,13 @@ def _caption_of_one(wording: Wording, actors: list[Actor], theme: str, choice: l
     theme = named_theme(wording, [actor], theme, choice)
     written = grammar.kinds[wording.kind]
     for most in range(written.events, 0, -1):
-        phrases = actor_phrases(wording, actor, of_action, choice[JOINING], most)
+        phrases = actor_phrases(wording, actor, of_action, choice[Draw.JOINING], most)
         text, statements, named = _sentences(wording, actor, phrases, theme, who, choice)
         if len(text.split()) + _SUBJECT_WORDS <= written.words:
             break
     if named:
         subjects = words["subjects"][who]
-        text = text.replace("{subject}", subjects[choice[SUBJECT] % len(subjects)])
+        text = text.replace("{subject}", subjects[choice[Draw.SUBJECT] % len(subjects)])
         statements = _people_statements(actor.number, who if own else "", of_subject) + statements
     return text.replace("{their}", grammar.words["their"][who]), statements
 
@@ -221,15 +213,15 @@ def _sentences(
     wording: Wording, actor: Actor, phrases: list[Phrase], theme: str, who: str, choice: list[int]
 ) -> tuple[str, list[Statement], bool]:
     """Return the text and the statements of phrases, and whether the text names the {subject}."""
-    grammar, kind, joining = wording.grammar, wording.kind, choice[JOINING]
+    grammar, kind, joining = wording.grammar, wording.kind, choice[Draw.JOINING]
     ordered = _is_ordered(grammar, kind, phrases, choice)
     if kind == "narrative":
         if ordered:
             return _narrative(grammar, choice, actor, phrases, theme, who), phrase_statements(actor.number, phrases, True), True
         frame, named = _opening(grammar, choice, theme), True
     else:
-        frames = grammar.sentences(kind)
-        frame, named = frames[choice[TEMPLATE] % len(frames)]
+        frames = grammar.sentences[kind]
+        frame, named = frames[choice[Draw.TEMPLATE] % len(frames)]
     phrases = phrases if ordered else without_order(grammar, phrases)
     text = fill_frame(grammar, frame, phrases, joining if ordered else None)
     return text, phrase_statements(actor.number, phrases, ordered), named
@@ -237,7 +229,7 @@ def _sentences(
 
 def _is_ordered(grammar: Grammar, kind: str, phrases: Sequence[Phrase], choice: Sequence[int]) -> bool:
     """Return whether a caption states the order of its phrases."""
-    return len(phrases) < 2 or choice[JOINING] >= grammar.kinds[kind].listed * CHOICES
+    return len(phrases) < 2 or choice[Draw.JOINING] >= grammar.kinds[kind].listed * CHOICES
 
 
 @lru_cache(maxsize=1 << 10)
@@ -260,27 +252,28 @@ def _caption_of_several(wording: Wording, actors: list[Actor], theme: str, choic
     number = grammar.number(len(actors))
     statements = [make_statement(-1, "people", -1, "", str(len(actors)))]
     pair = len(actors) == 2 and kind != "narrative"
-    one = choice[SUBJECT]
+    one = choice[Draw.SUBJECT]
     subjects = [several["one"][one % len(several["one"])], several["other"][one % len(several["other"])]]
     clauses = []
     for actor, subject in zip(actors, subjects if pair else several["numbered"], strict=False):
         most = grammar.kinds[kind].events if pair or kind == "narrative" else 1
-        phrases = actor_phrases(wording, actor, _stated_style(grammar, actor.style, choice[WHO])[1], choice[JOINING], most)
+        style = _stated_style(grammar, actor.style, choice[Draw.WHO])[1]
+        phrases = actor_phrases(wording, actor, style, choice[Draw.JOINING], most)
         ordered = _is_ordered(grammar, kind, phrases, choice)
         phrases = phrases if ordered else without_order(grammar, phrases)
-        text = join_phrases(grammar, phrases, FINITE, choice[JOINING] if ordered else None)
+        text = join_phrases(grammar, phrases, FINITE, choice[Draw.JOINING] if ordered else None)
         if "{partner}" in text:
             # Only the first two actors interact.
             partners = several["partner"] if pair else [several["numbered"][1 - min(actor.number, 1)]]
-            text = text.replace("{partner}", partners[choice[WHO] % len(partners)])
+            text = text.replace("{partner}", partners[choice[Draw.WHO] % len(partners)])
         clauses.append(f"{subject} {text}")
         statements += phrase_statements(actor.number, phrases, ordered)
     if kind == "narrative":
-        text = grammar.crowd(theme, number, choice[PLACE], choice[TEMPLATE])
+        text = grammar.crowd(theme, number, choice[Draw.PLACE], choice[Draw.TEMPLATE])
         text = " ".join([text, *(f"{clause}." for clause in clauses)])
     else:
         meanwhile = words["joining"]["meanwhile"]
-        text = meanwhile[choice[JOINING] % len(meanwhile)].join(clauses)
+        text = meanwhile[choice[Draw.JOINING] % len(meanwhile)].join(clauses)
         text = text if pair else several["intro"].replace("{number}", number) + text
         text = f"{text}." if kind == "full" else text
     return text.replace("{their}", words["their"]["person"]), statements
@@ -288,18 +281,18 @@ def _caption_of_several(wording: Wording, actors: list[Actor], theme: str, choic
 
 def _tense(grammar: Grammar, choice: Sequence[int]) -> int:
     """Return the number of the tense of a narrative."""
-    return choice[TENSE] % len(grammar.words["narrative"]["tenses"])
+    return choice[Draw.TENSE] % len(grammar.words["narrative"]["tenses"])
 
 
 def _opening(grammar: Grammar, choice: Sequence[int], theme: str) -> Frame:
     """Return the template of the first sentence of a narrative."""
-    openings = grammar.openings(_tense(grammar, choice), theme, choice[PLACE])
-    return openings[choice[TEMPLATE] % len(openings)]
+    openings = grammar.openings(_tense(grammar, choice), theme, choice[Draw.PLACE])
+    return openings[choice[Draw.TEMPLATE] % len(openings)]
 
 
 def _narrative(grammar: Grammar, choice: Sequence[int], actor: Actor, phrases: Sequence[Phrase], theme: str, who: str) -> str:
     """Return phrases as sentences of one or two each; `who` names the subject from the second sentence on."""
-    joining, subject = choice[JOINING], choice[SUBJECT]
+    joining, subject = choice[Draw.JOINING], choice[Draw.SUBJECT]
     frame = _opening(grammar, choice, theme)
     follow, last = grammar.continuations(_tense(grammar, choice), who)
     text, at, number = "", 0, 0
@@ -330,29 +323,29 @@ def _caption_of_both(wording: Wording, actors: Sequence[Actor], theme: str, choi
     Return None where the caption is to describe one actor after the other, or not all of the interaction is visible.
     """
     grammar, theme = wording.grammar, named_theme(wording, actors, theme, choice)
-    if len(actors) != 2 or not grammar.joint or wording.kind == "full" or choice[TEMPLATE] // _HALVES % 2:
+    if len(actors) != 2 or not grammar.joint or wording.kind == "full" or choice[Draw.TEMPLATE] // _HALVES % 2:
         return None
     split = _split_phrases(wording, actors[0], choice), _split_phrases(wording, actors[1], choice)
     done = tuple(tuple(dict.fromkeys(phrase[3] for phrase in meeting.together)) for meeting in split)
-    joint = next((each for each in grammar.joint if each.actions == done), None)
-    if joint is None:
+    verbs = grammar.joint.get(done)
+    if verbs is None:
         return None
-    verb = verb_forms(joint.verbs[choice[JOINING] // _SUBJECT_PICKS % len(joint.verbs)], grammar.forms)
+    verb = verb_forms(verbs[choice[Draw.JOINING] // _SUBJECT_PICKS % len(verbs)], grammar.forms)
     statements = [make_statement(-1, "people", -1, "", "2")]
     if wording.kind == "narrative":
         return _narrative_of_both(grammar, choice, theme, split, verb, statements)
     words = grammar.words["several"]["joint"]
-    pair = words["pair"][choice[SUBJECT] % len(words["pair"])]
-    if choice[WHO] < wording.identity:
+    pair = words["pair"][choice[Draw.SUBJECT] % len(words["pair"])]
+    if choice[Draw.WHO] < wording.identity:
         pair = pair_name(grammar.words, actors[0].who, actors[1].who)
         statements += [make_statement(actor.number, "people", -1, "", actor.who) for actor in actors]
-    head, form, tail = compile_frame(words["short"][choice[TEMPLATE] % len(words["short"])], grammar.forms)
+    head, form, tail = compile_frame(words["short"][choice[Draw.TEMPLATE] % len(words["short"])], grammar.forms)
     text = (head + verb[form] + tail).replace("{pair}", pair)
     return text, statements + _joint_statements(0, split[0])[0] + _joint_statements(1, split[1])[0]
 
 
 def _split_phrases(wording: Wording, actor: Actor, choice: Sequence[int]) -> _Meeting:
-    phrases = actor_phrases(wording, actor, "", choice[JOINING])
+    phrases = actor_phrases(wording, actor, "", choice[Draw.JOINING])
     met = [number for number, phrase in enumerate(phrases) if any(statement["kind"] == "partner" for statement in phrase[4])]
     if not met:
         return _Meeting(phrases, [], [])
@@ -383,15 +376,15 @@ def _narrative_of_both(
     statements: list[Statement],
 ) -> CaptionText:
     joint, numbered = grammar.words["several"]["joint"], grammar.words["several"]["numbered"]
-    texts = [grammar.crowd(theme, grammar.number(2), choice[PLACE], choice[TEMPLATE])]
+    texts = [grammar.crowd(theme, grammar.number(2), choice[Draw.PLACE], choice[Draw.TEMPLATE])]
     for who, meeting in enumerate(split):
         if meeting.before:
-            texts.append(f"{numbered[who]} {join_phrases(grammar, meeting.before, FINITE, choice[JOINING])}.")
+            texts.append(f"{numbered[who]} {join_phrases(grammar, meeting.before, FINITE, choice[Draw.JOINING])}.")
             statements += phrase_statements(who, meeting.before, True)
     openings = joint["then" if split[0].before or split[1].before else "story"]
-    head, form, tail = compile_frame(openings[choice[SUBJECT] % len(openings)], grammar.forms)
+    head, form, tail = compile_frame(openings[choice[Draw.SUBJECT] % len(openings)], grammar.forms)
     texts.append(head + verb[form] + tail)
-    template = joint["after"][choice[WHO] % len(joint["after"])]
+    template = joint["after"][choice[Draw.WHO] % len(joint["after"])]
     for who, meeting in enumerate(split):
         own, first, last = _joint_statements(who, meeting)
         statements += own
@@ -399,7 +392,7 @@ def _narrative_of_both(
             before = meeting.before[-1][2]
             statements.append(order_statement(who, first, meeting.together[0][3], "after", before))
         if meeting.after:
-            does = join_phrases(grammar, meeting.after, FINITE, choice[JOINING])
+            does = join_phrases(grammar, meeting.after, FINITE, choice[Draw.JOINING])
             texts.append(template.replace("{subject}", numbered[who]).replace("{does}", does))
             # The second sentence needs no word for "afterwards".
             template = "{subject} {does}."

@@ -16,16 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from posegen.captions.segments import (
-    BEGUN,
-    MOST_SEGMENTS,
-    SIDES,
-    STOPS,
-    Facts,
-    SegmentFacts,
-    Statement,
-    make_statement,
-)
+from posegen.captions.segments import BEGUN, MOST_SEGMENTS, SIDES, STOPS, Facts, SegmentFacts, Statement, make_statement
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import DIRECTIONS, PATHS, RETURNS, SHAPES, SPEEDS
 from posegen.library.load import Library
@@ -60,14 +51,6 @@ class Frame(NamedTuple):
 
 Joiner = tuple[str, int]
 """Words that join two clauses, and the form of the second one, -1 for that of the sentence."""
-
-
-class JointVerbs(NamedTuple):
-    """An interaction described for both actors at once: its name, the actions of each of the two, and the verbs."""
-
-    name: str
-    actions: tuple[tuple[str, ...], tuple[str, ...]]
-    verbs: tuple[str, ...]
 
 
 @dataclass(eq=False, slots=True)
@@ -128,8 +111,8 @@ class Grammar:
     then, meanwhile : joiners of successive and of simultaneous clauses
     continues, nothing : verbs in all their forms, for repeating an action and for doing nothing describable
     takes_style : for each action, whether the style may be stated with it
-    joint : verbs of interactions for both actors at once
-    labels : templates of a segment's own caption
+    joint : by the actions of each of two actors, verbs for both at once
+    labels, sentences : templates of a segment's own caption, and by kind those of a caption
     kinds : of captions, by name
     """
 
@@ -145,11 +128,15 @@ class Grammar:
         self.continues = tuple(verb_forms(verb, self.forms) for verb in joining["goes_on"])
         self.nothing = tuple(verb_forms(verb, self.forms) for verb in joining["nothing"])
         self.takes_style = tuple(bool(action.get("manner")) for action in actions)
-        self.joint = joint_verbs(library)
+        several = [(library.interactions[name].parts, verbs) for name, verbs in joint_verbs(library).items()]
+        self.joint: dict[tuple[tuple[str, ...], ...], list[str]] = dict(reversed(several))
         self.labels = tuple(compile_frame(template, self.forms) for template in words["segment"])
         self.kinds = {kind: Kind.model_validate(words.get("kinds", {}).get(kind, {})) for kind in (*KINDS, SEGMENT)}
         self.templates = cache(self._templates)
-        self.sentences = cache(self._sentences)
+        # Of one sentence for all clauses of a subject, each with whether it names the {subject}.
+        self.sentences = {
+            kind: [(compile_frame(text, self.forms), "{subject}" in text) for text in words[kind]] for kind in ("short", "full")
+        }
         self.continuations = cache(self._continuations)
         self._openings = cache(self._compile_openings)
         self._orders_of = cache(self._choose_orders)
@@ -350,10 +337,6 @@ class Grammar:
         more = [phrase.replace("{number}", self.number(count)) for phrase in counts["more"]]
         return {1: list(counts["once"]), 2: list(counts["twice"])}.get(count, more)
 
-    def _sentences(self, kind: str) -> list[tuple[Frame, bool]]:
-        """Return the templates of one sentence for all clauses of a subject, each with whether it names the ``{subject}``."""
-        return [(compile_frame(template, self.forms), "{subject}" in template) for template in self.words[kind]]
-
     def _continuations(self, tense: int, who: str) -> tuple[list[Frame], list[Frame]]:
         """Return the templates of a narrative's sentences after the first: the next ones, and the last one."""
         words = self.words["narrative"]["tenses"][tense]
@@ -379,11 +362,10 @@ def grammar_of(library: Library, style: str = "") -> Grammar:
     return Grammar(library, style)
 
 
-def joint_verbs(library: Library) -> tuple[JointVerbs, ...]:
-    """Return the verbs of the interactions that the language can describe for both actors at once."""
+def joint_verbs(library: Library) -> dict[str, list[str]]:
+    """Return the verbs of the interactions that the language can describe for both actors at once, by name."""
     words = library.words.get("interactions", {}) if library.words["several"].get("joint") else {}
-    known = library.interactions
-    return tuple(JointVerbs(name, known[name].parts, tuple(verbs)) for name, verbs in words.items() if name in known)
+    return {name: verbs for name, verbs in words.items() if name in library.interactions}
 
 
 def pair_name(words: Mapping[str, Any], one: str, other: str) -> str:

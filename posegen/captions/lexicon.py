@@ -67,7 +67,7 @@ class Lexicon:
     def __init__(self, library: Library) -> None:
         words = library.words
         self.actions: Mapping[str, Any] = words["actions"]
-        self.interactions = {joint.name: joint.actions for joint in joint_verbs(library)}
+        self.interactions = {name: library.interactions[name].parts for name in joint_verbs(library)}
         self.phrases: dict[tuple[str, ...], list[Meaning]] = {}
         self.reading = reading_of(str(words["language"]), tuple(map(str, words["numbers"])))
         possessives = dict.fromkeys([*words["their"].values(), *words.get("reading", {}).get("their", ())])
@@ -100,6 +100,19 @@ def require_readable(text: str) -> None:
 def split_words(text: str) -> list[str]:
     """Split a text into words and punctuation marks, in lower case."""
     return WORD.findall(text.lower())
+
+
+def known_phrases(text: str, library: Library) -> Iterator[tuple[int, int, list[Meaning]]]:
+    """Yield the start and end of the longest known phrase at each word of a text, or of the word, and what it may mean."""
+    lexicon = lexicon_of(library)
+    found = [(match.group().lower(), *match.span()) for match in WORD.finditer(text)]
+    words = [word for word, _, _ in found]
+    at = 0
+    while at < len(words):
+        length = lexicon.longest(words, at)
+        end = at + max(length, 1)
+        yield found[at][1], found[end - 1][2], lexicon.phrases[tuple(words[at:end])] if length else []
+        at = end
 
 
 def unknown_words(text: str, library: Library) -> list[str]:
@@ -222,8 +235,8 @@ def _joint_phrases(words: Mapping[str, Any], library: Library) -> _Phrases:
     joint = words["several"].get("joint")
     if not joint:
         return
-    for interaction in joint_verbs(library):
-        yield from _verbs(words, interaction.verbs, Meaning("joint", interaction.name))
+    for name, verbs in joint_verbs(library).items():
+        yield from _verbs(words, verbs, Meaning("joint", name))
     yield from ((text, Meaning("pair")) for text in joint["pair"])
     kinds = tuple(joint["alike"])
     for one in kinds:

@@ -7,6 +7,7 @@ or an arm action alone ("waves", of someone who stands, or "waves while seated")
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -30,7 +31,7 @@ from posegen.foundations.scene import Persons, Scenes
 from posegen.library.load import Library
 from posegen.planning.repertoire import NO_GAIT, repertoire
 
-TEMPLATE, SUBJECT, WHO, JOINING, PLACE, TENSE, CASE, FIRST_SEGMENT = range(8)
+Draw = IntEnum("Draw", "TEMPLATE SUBJECT WHO JOINING PLACE TENSE CASE FIRST_SEGMENT", start=0)
 """What each random number of a caption decides; those from the last index on word the segments."""
 _GROWN, _OLDER = 16.0, 60.0
 KINDS_OF_PEOPLE = ("girl", "boy", "woman", "man", "older_woman", "older_man")
@@ -249,7 +250,7 @@ def word_segments(
 
 def named_theme(wording: Wording, actors: Sequence[Actor], theme: str, choice: Sequence[int]) -> str:
     """Return the theme whose place the caption names: empty for most captions, and where an action does not fit every place."""
-    if choice[PLACE] >= wording.identity:
+    if choice[Draw.PLACE] >= wording.identity:
         return ""
     actions, clauses = wording.grammar.words["actions"], wording.clauses
     placeless = any(actions[clauses[row].action].get("placeless") for actor in actors for row in actor.events)

@@ -113,9 +113,8 @@ class Reading:
         known |= {word for noun in self.nouns for word in noun}
         self.vocabulary = frozenset(known)
         # Of words that are equally near, that which is listed first is meant: common verbs are.
-        self._candidates = [
-            word for word in dict.fromkeys([*self.verbs, *sorted(known)]) if len(word) >= _SHORTEST_CORRECTED - 1
-        ]
+        words = dict.fromkeys([*self.verbs, *sorted(known)])
+        self._candidates = [word for word in words if len(word) >= _SHORTEST_CORRECTED - 1]
         self.corrected = cache(self._corrected)
 
     def detail(self, words: Sequence[str], at: int) -> Detail | None:

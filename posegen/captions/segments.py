@@ -39,11 +39,15 @@ NO_CHANGE, BEGUN, STOPS = range(3)
 MOST_SEGMENTS = 1 << 12
 """Exclusive upper bound of the number of segments of an actor."""
 
+
+def struct_type(**columns: str | pa.DataType) -> pa.StructType:
+    """Return a struct type; types are given as such or by name."""
+    return pa.struct([(name, pa.type_for_alias(t) if isinstance(t, str) else t) for name, t in columns.items()])
+
+
 Statement = dict[str, int | str]
 """A claim: actor, kind, segment, action and value; see :mod:`posegen.captions.captions`."""
-STATEMENT = pa.struct(
-    {"actor": pa.int32(), "kind": pa.string(), "segment": pa.int32(), "action": pa.string(), "value": pa.string()}
-)
+STATEMENT = struct_type(actor="int32", kind="string", segment="int32", action="string", value="string")
 """Arrow type of a statement."""
 
 
@@ -112,9 +116,8 @@ class Segments:
 
     def append(self, other: Segments) -> Segments:
         """Return these segments followed by those of further sequences with the same number of actors."""
-        columns = {
-            field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)]) for field in fields(self)[1:]
-        }
+        names = [field.name for field in fields(self)[1:]]
+        columns = {name: np.concatenate([getattr(each, name) for each in (self, other)]) for name in names}
         return Segments(bounds=np.concatenate([self.bounds, other.bounds[1:] + self.bounds[-1]]), **columns)
 
 
@@ -147,11 +150,9 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
     visible = used & (whole | begun)
     turn = scenes.turn * DEGREES * np.where(finished, 1.0, seconds / np.where(used, end - start, 1.0))
     gait = actions.gait[scenes.action]
-    sample, actor, planned = np.nonzero(visible)
-    order = np.lexsort(
-        (scenes.layered[sample, actor, planned], start[sample, actor, planned], sample * visible.shape[1] + actor)
-    )
-    where = (sample[order], actor[order], planned[order])
+    seen = np.nonzero(visible)
+    order = np.lexsort((scenes.layered[seen], start[seen], seen[0] * visible.shape[1] + seen[1]))
+    where = tuple(index[order] for index in seen)
     owner = where[0] * visible.shape[1] + where[1]
     columns = {
         "action": scenes.action,

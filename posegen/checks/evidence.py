@@ -2,7 +2,7 @@
 
 A side and a count show in a *signal*: a distance between parts of the body, frame by frame. The signal of one side is that of
 the limb on this side, or towards this side; that of both sides is the mean of the two. Which signal an action has is part of
-the library (:mod:`posegen.library.signs`). Partners are actors whose hands meet, whose chests are close, or whose hips face
+the library (:mod:`posegen.library.stages`). Partners are actors whose hands meet, whose chests are close, or whose hips face
 the other. Comparing evidence with statements is done in :mod:`posegen.checks.statements`.
 """
 
@@ -23,7 +23,7 @@ from posegen.foundations.scene import BOTH, LEFT, RIGHT
 from posegen.foundations.skeleton import JOINTS
 from posegen.foundations.vectors import length, minus
 from posegen.library.load import Library
-from posegen.library.signs import SIGNALS
+from posegen.library.stages import SIGNALS
 
 UNKNOWN = -1
 """Count of an action that has no signal for it."""
@@ -37,15 +37,13 @@ HIP_OVER_ANKLE = 0.92
 """Thigh and shank as a share of the height of the hip: the rest is below the ankle (Drillis and Contini)."""
 
 
-def _pair(name: str) -> tuple[int, int]:
-    return JOINTS.index(f"left_{name}"), JOINTS.index(f"right_{name}")
-
-
 PELVIS, CHEST, HEAD = (JOINTS.index(name) for name in ("pelvis", "spine3", "head"))
-HIPS, SHOULDERS, WRISTS, KNEES, ANKLES = (_pair(name) for name in ("hip", "shoulder", "wrist", "knee", "ankle"))
+HIPS, SHOULDERS, WRISTS, KNEES, ANKLES = (
+    (JOINTS.index(f"left_{name}"), JOINTS.index(f"right_{name}")) for name in ("hip", "shoulder", "wrist", "knee", "ankle")
+)
 PELVIS_HEIGHT, HEAD_HEIGHT, HEAD_ASIDE, TRAVEL_ASIDE, HANDS_APART, FEET_APART = range(6)
 HAND_HEIGHT, HAND_AHEAD, HAND_REACH, FOOT_HEIGHT, FOOT_AHEAD, FOOT_STANCE = range(6, len(SIGNALS))
-"""Numbers of the signals, in the order of :data:`posegen.library.signs.SIGNALS`."""
+"""Numbers of the signals, in the order of :data:`posegen.library.stages.SIGNALS`."""
 STANCE = 0.2
 """Metres that `foot_stance` has in stance."""
 SMALLEST = 1e-6
@@ -115,7 +113,7 @@ def fill_signal(joints: Array, signal: int, side: int, out: Array) -> None:
     joints : float32 [frames, 22, 3]
         Metres.
     signal : int
-        Index in :data:`posegen.library.signs.SIGNALS`.
+        Index in :data:`posegen.library.stages.SIGNALS`.
     side : int
         LEFT, RIGHT, or BOTH for the mean of the two.
     out : float64 [frames]
@@ -395,20 +393,14 @@ def measure_evidence(
     if empty.any():
         i = int(np.argmax(empty))
         raise ValueError(f"frames {intervals.start[i]} to {intervals.end[i]} are not an interval of a clip of {frames} frames")
-    slower, faster = np.empty((n, len(bounds))), np.empty((n, len(bounds)))
+    slower, faster = np.empty((2, n, len(bounds)))
     shapes = _measure_shapes(joints, intervals, library, fps, searched)
     side, foot, back = (np.empty(n, np.int8) for _ in range(3))
     repetitions, steps = np.empty(n, np.int32), np.empty(n, np.int32)
     found = Evidence(side, repetitions, np.empty(n), slower, faster, shapes, steps, foot, back)
-    fill_evidence(
-        joints,
-        Intervals(*(np.ascontiguousarray(c, np.int64) for c in intervals)),
-        signs_of(library),
-        np.asarray(bounds, np.float64),
-        1.0 / fps,
-        np.empty((3, max(frames, len(bounds)))),
-        found,
-    )
+    where, limits = Intervals(*(np.ascontiguousarray(c, np.int64) for c in intervals)), np.asarray(bounds, np.float64)
+    work = np.empty((3, max(frames, len(bounds))))
+    fill_evidence(joints, where, signs_of(library), limits, 1.0 / fps, work, found)
     return found._replace(turn=found.turn * DEGREES)
 
 
@@ -460,13 +452,9 @@ def partners_by_criterion(joints: Array, actor: int, start: int, end: int, crite
     list of int
         Numbers of the other actors.
     """
-    found = []
-    for other in range(len(joints)):
-        if other != actor and not np.isnan(joints[other, start, PELVIS, 0]):
-            one, two = (joints[who].astype(np.float64) for who in (actor, other))
-            if _CRITERIA[criterion](one, two, start, end):
-                found.append(other)
-    return found
+    bodies, meets = joints.astype(np.float64), _CRITERIA[criterion]
+    others = np.flatnonzero(~np.isnan(joints[:, start, PELVIS, 0])).tolist()
+    return [other for other in others if other != actor and meets(bodies[actor], bodies[other], start, end)]
 
 
 def find_partners(joints: Array, actor: int, start: int, end: int, action: str, library: Library) -> list[int]:
@@ -491,11 +479,9 @@ def _chests(one: Array, two: Array, start: int, end: int) -> bool:
 
 def _facing(one: Array, two: Array, start: int, end: int) -> bool:
     left = one[start:end, HIPS[0]] - one[start:end, HIPS[1]]
-    way = two[start:end, PELVIS] - one[start:end, PELVIS]
+    way = (two[start:end, PELVIS] - one[start:end, PELVIS])[:, [0, 2]]
     # With left at +x, a person faces +z.
-    ahead = np.stack([-left[:, 2], left[:, 0]], axis=-1)
-    way = way[:, [0, 2]]
-    far = _size(way)
+    ahead, far = np.stack([-left[:, 2], left[:, 0]], axis=-1), _size(way)
     towards = (ahead * way).sum(-1) >= FACING * _size(ahead) * far
     return bool((towards & (far <= CONVERSING)).mean() >= MOST)
 

@@ -67,6 +67,35 @@ class CheckedSegments:
         """Return the same segments with more entries of `dropped` for each sequence."""
         return replace(self, dropped=[[*old, *new] for old, new in zip(self.dropped, rows, strict=True)])
 
+    def mirrored(self, sequences: int) -> CheckedSegments:
+        """Return the mirror images of the first `sequences` sequences: the same segments on the other side."""
+        base = self.select(np.arange(sequences))
+        segments = replace(
+            base.segments,
+            side=_OTHER_SIDE[base.segments.side],
+            foot=_OTHER_SIDE[base.segments.foot],
+            turn=0.0 - base.segments.turn,
+            path=_OTHER_PATH[base.segments.path],
+            direction=_OTHER_DIRECTION[base.segments.direction],
+        )
+        dropped = [[row | {"value": mirror_name(row["value"])} for row in rows] for rows in base.dropped]
+        return replace(base, segments=segments, dropped=dropped)
+
+    def append(self, other: CheckedSegments) -> CheckedSegments:
+        """Return these segments followed by those of further sequences with room for the same actors."""
+        false = np.concatenate([self.false, other.false])
+        return CheckedSegments(self.segments.append(other.segments), self.actors, false, self.dropped + other.dropped)
+
+    def moving_sides(self) -> Array:
+        """Return the side of each segment, int [segments], also where it was dropped: the labels of frames have it."""
+        sides = self.segments.side.copy()
+        for sequence, statements in enumerate(self.dropped):
+            for row in statements:
+                if row["kind"] == "side":
+                    first = self.segments.bounds[sequence * self.actors + row["actor"]]
+                    sides[first + row["segment"]] = SIDES.index(row["value"])
+        return sides
+
 
 def check_segments(segments: Segments, joints: Array, clips: Array, library: Library, fps: int) -> CheckedSegments:
     """Check segments against the joints.
@@ -113,30 +142,6 @@ def _as_shown(segments: Segments, evidence: Evidence, library: Library) -> Segme
         path=np.where(has_path(segments.path, evidence), segments.path, 0),
         direction=np.where(segments.direction > 0, shown_directions(evidence.turn), 0),
     )
-
-
-def mirror_segments(checked: CheckedSegments, sequences: int) -> CheckedSegments:
-    """Return the mirror images of the first `sequences` sequences: the same segments on the other side."""
-    actors = sequences * checked.actors
-    bounds = checked.segments.bounds[: actors + 1]
-    rows = slice(0, bounds[-1])
-    base = checked.segments.select(rows, bounds, checked.segments.complete[:actors])
-    segments = replace(
-        base,
-        side=_OTHER_SIDE[base.side],
-        foot=_OTHER_SIDE[base.foot],
-        turn=0.0 - base.turn,
-        path=_OTHER_PATH[base.path],
-        direction=_OTHER_DIRECTION[base.direction],
-    )
-    dropped = [[row | {"value": mirror_name(row["value"])} for row in rows] for rows in checked.dropped[:sequences]]
-    return CheckedSegments(segments, checked.actors, checked.false[rows], dropped)
-
-
-def append(one: CheckedSegments, other: CheckedSegments) -> CheckedSegments:
-    """Return the segments of some sequences followed by those of others with room for the same actors."""
-    false = np.concatenate([one.false, other.false])
-    return CheckedSegments(one.segments.append(other.segments), one.actors, false, one.dropped + other.dropped)
 
 
 def remove_false(checked: CheckedSegments, library: Library) -> CheckedSegments:
@@ -187,17 +192,6 @@ def _dropped_statements(checked: CheckedSegments, index: Array, library: Library
         statement = make_statement(owner % checked.actors, KINDS[kind], segment, action, values[KINDS[kind]])
         dropped[owner // checked.actors].append(statement)
     return dropped
-
-
-def moving_sides(checked: CheckedSegments) -> Array:
-    """Return the side of each segment, int [segments], also where it was dropped: the labels of frames have it."""
-    sides = checked.segments.side.copy()
-    for sequence, statements in enumerate(checked.dropped):
-        for row in statements:
-            if row["kind"] == "side":
-                first = checked.segments.bounds[sequence * checked.actors + row["actor"]]
-                sides[first + row["segment"]] = SIDES.index(row["value"])
-    return sides
 
 
 def unmet_quotas(asked: Allotment, checked: CheckedSegments, joints: Array, library: Library, fps: int) -> Array:

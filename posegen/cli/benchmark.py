@@ -19,11 +19,11 @@ def benchmark() -> None:
 
 @command(
     "posegen benchmark make -o prompts.jsonl",
-    "posegen benchmark make --config own.yaml -o prompts.parquet",
+    "posegen benchmark make --config own.yaml -o own.jsonl",
     group=benchmark,
 )
 @click.option("--config", type=PATH, metavar="FILE.yaml", help="Texts and numbers of pairs.  [default: the standard set]")
-@file_option("Prompts to write, .jsonl or .parquet.")
+@file_option("Prompts to write, .jsonl.")
 def make(config: Path | None, out: Path, output: Output) -> None:
     """Write pairs of prompts that differ in one statement, each with the statement to check.
 

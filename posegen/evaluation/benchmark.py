@@ -17,7 +17,6 @@ from typing import Annotated, Literal, Self, get_args
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow.json import read_json
 from pydantic import Field, model_validator
 
@@ -26,7 +25,6 @@ from posegen.captions.segments import SIDES
 from posegen.checks.evidence import STRIDE_SECONDS, count_peaks, fill_signal, hip_height, prevailing_side, signs_of
 from posegen.config.identity import digest
 from posegen.dataset.clip_files import check_joints, read_array_file
-from posegen.dataset.table_files import read_table
 from posegen.evaluation.body import point
 from posegen.evaluation.claims import LIMBS, Movement, direction_shown, order_shown, side_shown, turn_shown
 from posegen.foundations.arrays import Array
@@ -149,9 +147,7 @@ def make_prompts(path: Path = STANDARD, library: Library | None = None) -> list[
     for kind, count in config.pairs.items():
         pairs = _pairs(config, kind)
         if len(pairs) < count:
-            raise UsageError(
-                f"{path}: pairs.{kind} is {count}, and its texts make {len(pairs)} pairs: ask for fewer, or add texts"
-            )
+            raise UsageError(f"{path}: pairs.{kind} is {count}, and its texts make {len(pairs)} pairs: lower it, or add texts")
         for number, (about, texts) in enumerate(pairs[:count]):
             _verify(texts, library, path)
             if kind in ("side", "count") and about not in (*LIMBS, *_COUNTED_OTHERWISE):
@@ -182,9 +178,8 @@ def _verify(texts: Mapping[str, str], library: Library, path: Path) -> None:
     for text in texts.values():
         parsed = parse_caption(text, library)
         if parsed.unknown:
-            raise UsageError(
-                f"{path}: {shown(text)} is not understood: {', '.join(map(shown, parsed.unknown))}. Reword the text"
-            )
+            unknown = ", ".join(map(shown, parsed.unknown))
+            raise UsageError(f"{path}: {shown(text)} is not understood: {unknown}. Reword the text")
         stated.append(parsed.statements)
     if stated[0] == stated[1]:
         raise UsageError(f"{path}: {shown(next(iter(texts.values())))} states the same as its contrast. Reword the texts")
@@ -366,14 +361,10 @@ def describe_scores(scores: Iterable[Score], head: str) -> str:
 
 
 def write_prompts(path: Path, prompts: Sequence[Prompt]) -> None:
-    """Write prompts as lines of JSON, or as a Parquet file, by the ending of the name; UsageError for another ending."""
-    rows = [prompt.model_dump() for prompt in prompts]
-    if path.suffix == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    else:
-        raise UsageError(f"{path}: prompts are written to a file that ends in .jsonl or .parquet")
+    """Write prompts as lines of JSON; UsageError unless the name ends in .jsonl."""
+    if path.suffix != ".jsonl":
+        raise UsageError(f"{path}: prompts are written to a file that ends in .jsonl")
+    path.write_text("".join(f"{json.dumps(prompt.model_dump())}\n" for prompt in prompts), encoding="utf-8")
 
 
 def read_prompts(path: Path) -> list[Prompt]:
@@ -381,7 +372,7 @@ def read_prompts(path: Path) -> list[Prompt]:
     if not path.is_file():
         raise UsageError(f"{path}: there is no such file. Write one with `posegen benchmark make -o prompts.jsonl`")
     try:
-        prompts = read_table(path) if path.suffix == ".parquet" else read_json(path)
+        prompts = read_json(path)
     except pa.ArrowInvalid as error:
         raise UsageError(f"{path}: is not lines of JSON ({str(error).partition(chr(10))[0]:.200}); make it again") from error
     return validated(PromptSet, {"prompts": prompts.to_pylist()}, f"{path}: ").prompts

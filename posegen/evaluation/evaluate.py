@@ -88,12 +88,6 @@ class _Measured:
     statements: Checked = field(default_factory=Counter)
     uncaptioned: Counter[str] = field(default_factory=Counter)
 
-    def add(self, later: _Measured) -> None:
-        """Add the tallies of later samples."""
-        self.gait.add_tally(later.gait)
-        self.statements.update(later.statements)
-        self.uncaptioned.update(later.uncaptioned)
-
 
 def evaluate(
     path: AnyPath,
@@ -138,7 +132,9 @@ def evaluate(
             tally.measures.add(name, measures)
         for described in measured.described:
             tally.motion.add(described)
-        found.add(measured)
+        found.gait.add_tally(measured.gait)
+        found.statements.update(measured.statements)
+        found.uncaptioned.update(measured.uncaptioned)
     return replace(
         tally.evaluation(path),
         samples=len(chosen),

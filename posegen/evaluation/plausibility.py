@@ -15,14 +15,7 @@ from numpy.typing import ArrayLike
 
 from posegen.checks.capsules import DEEPEST, PAIR_ENDS, PAIRS, people_overlap
 from posegen.checks.ranges import TOLERANCE
-from posegen.evaluation.body import (
-    centre_of_body,
-    frames_last,
-    joint_angles,
-    range_excess,
-    soles_of_body,
-    true_intervals,
-)
+from posegen.evaluation.body import centre_of_body, frames_last, joint_angles, range_excess, soles_of_body, true_intervals
 from posegen.evaluation.recording import Recording
 from posegen.fields.keypoints import stature
 from posegen.foundations.arrays import Array
@@ -290,7 +283,7 @@ def measure_clip(recording: Recording) -> dict[str, float]:
     overlap = body_overlap(joints)
     touching = None if recording.contact is None else recording.contact == TOUCHING
     flight = flight_errors(body, soles, fps, touching, round(LONGEST_FLIGHT * fps))
-    margin = balance_margin(filtered, fps)
+    margin, jerk = balance_margin(filtered, fps), np.diff(filtered, 3)
     contact = np.zeros(0) if touching is None else contact_speeds(soles, touching, fps)
     return foot_skate(joints, fps) | {
         "skate of contacts": _share(contact > STRICT),
@@ -303,7 +296,7 @@ def measure_clip(recording: Recording) -> dict[str, float]:
         "people": 1000 * max((float(people_overlap(joints, other).max()) for other in recording.others), default=np.nan),
         "flight": float(flight.max()) if len(flight) else np.nan,
         "balance": _share(margin > OFF_BALANCE),
-        "jerk": _root_mean_square(np.diff(filtered, 3)) * fps**3,
+        "jerk": float(np.sqrt(_mean((jerk * jerk).sum(1).ravel()))) * fps**3,
     }
 
 
@@ -313,8 +306,3 @@ def _share(flags: Array) -> float:
 
 def _mean(values: Array) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _root_mean_square(vectors: Array) -> float:
-    """Return the root mean square length of vectors [joint, 3, frame]; NaN without a frame."""
-    return float(np.sqrt((vectors * vectors).sum(1).mean())) if vectors.size else float("nan")

@@ -88,16 +88,12 @@ def _statistics(joints: Array, fps: float) -> Array:
     filtered = low_pass(joints, fps)
     motion = [np.diff(filtered, order, axis=0) * fps**order for order in (1, 2, 3)]
     speed, acceleration, jerk = (np.sqrt((m * m).sum(-1)) for m in motion)
-    angles = joint_angles(joints)
-    trunk = point(joints, "neck") - point(joints, "pelvis")
-
-    def mean_range(name: str) -> float:
-        return float(np.mean([np.ptp(angles[f"{side}_{name}_flexion"]) for side in ("left", "right")]))
-
+    angles, trunk = joint_angles(joints), point(joints, "neck") - point(joints, "pelvis")
+    ranges = [[np.ptp(angles[f"{side}_{name}_flexion"]) for side in ("left", "right")] for name in ("knee", "hip", "elbow")]
     return np.array([
         speed[:, 0].mean(), speed[:, _WRISTS].mean(), speed[:, _ANKLES].mean(),
         np.sqrt((acceleration**2).mean()), np.sqrt((jerk**2).mean()),
-        mean_range("knee"), mean_range("hip"), mean_range("elbow"),
+        *np.mean(ranges, axis=1),
         np.degrees(np.arccos(np.clip(unit(trunk)[:, 1], -1, 1))).mean(),
         np.ptp(centre_of_mass(joints)[:, 1]),
     ])  # fmt: skip
@@ -204,16 +200,13 @@ class Realism:
     variety: Variety
 
 
-class Described(NamedTuple):
-    """The compared parts of a clip: windows, performances, poses and transitions."""
-
-    windows: list[Windows]
-    motion: Motion
+Described = tuple[list[Windows], Motion]
+"""The compared parts of a clip: windows, and performances, poses and transitions."""
 
 
 def describe_clip(recording: Recording) -> Described:
     """Describe a clip for a :class:`RealismTally`."""
-    return Described(list(describe_windows(recording)), describe_motion(recording))
+    return list(describe_windows(recording)), describe_motion(recording)
 
 
 class RealismTally:
@@ -231,8 +224,9 @@ class RealismTally:
 
     def add(self, described: Described) -> None:
         """Add the result of :func:`describe_clip`."""
-        self.motions.add(described.motion)
-        for window in described.windows:
+        windows, motion = described
+        self.motions.add(motion)
+        for window in windows:
             self._windows.add(window)
 
     def windows(self, too_few: str) -> Windows:
@@ -360,8 +354,4 @@ def _four_points(relation: str, names: list[str], where: dict[str, Array], speed
     normal = np.cross(b - a, c - a) if "off" in relation else b - a
     start = names[0] if "off" in relation else names[2]
     apart = speeds[names[3]] - speeds[start] if "moves" in relation else d - where[start]
-    return _along(apart, normal)
-
-
-def _along(vectors: Array, way: Array) -> Array:
-    return np.asarray((vectors * unit(way)).sum(-1))
+    return np.asarray((apart * unit(normal)).sum(-1))

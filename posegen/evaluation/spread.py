@@ -90,9 +90,8 @@ class SpreadTally:
             if np.isfinite(value):
                 self._counts[k] += 1
                 # Among equal values the earlier clip ranks worse: its negative number is larger.
-                (heappush if len(self._worst[k]) < self._most_named else heappushpop)(
-                    self._worst[k], (value, -self._clips, clip)
-                )
+                push = heappush if len(self._worst[k]) < self._most_named else heappushpop
+                push(self._worst[k], (value, -self._clips, clip))
         self._clips += 1
 
     def __len__(self) -> int:

@@ -98,8 +98,7 @@ def _bodies(found: Evaluation) -> Iterator[Finding]:
 
 
 def _gait(found: Evaluation) -> Iterator[Finding]:
-    low, high = LAWFUL_SPEEDS
-    errors = [walk.ratio_error for walk in found.walks if low <= walk.speed <= high]
+    errors = [walk.ratio_error for walk in _lawful(found.walks)]
     if errors:
         error = abs(mean(errors))
         yield Finding("walk ratio, mean error", _percent(error), f"<= {_percent(WALK_RATIO)}", error <= WALK_RATIO)
@@ -180,11 +179,13 @@ def _measure_tables(found: Evaluation) -> Iterator[str]:
 
 
 def _walks(walks: Sequence[Walk]) -> str:
-    low, high = LAWFUL_SPEEDS
-    lawful = [walk for walk in walks if low <= walk.speed <= high]
-    return _gait_table(
-        f"walking: {counted(len(walks), 'interval')}, {len(lawful):,} at {low} to {high} m/s", lawful, TABLES["walks"]
-    )
+    lawful, (low, high) = _lawful(walks), LAWFUL_SPEEDS
+    title = f"walking: {counted(len(walks), 'interval')}, {len(lawful):,} at {low} to {high} m/s"
+    return _gait_table(title, lawful, TABLES["walks"])
+
+
+def _lawful(walks: Sequence[Walk]) -> list[Walk]:
+    return [walk for walk in walks if LAWFUL_SPEEDS[0] <= walk.speed <= LAWFUL_SPEEDS[1]]
 
 
 def _gait_table(title: str, stretches: Sequence[Walk | Run], measures: Sequence[tuple[str, str, str, int, str]]) -> str:

@@ -292,25 +292,27 @@ def compare_variety(reference: MotionTally, generated: MotionTally) -> Variety:
     poses = [{family: np.concatenate([p.poses for p in found]) for family, found in each.items()} for each in sets]
     counts = {family: min(MAX_POSES, *(len(each[family]) for each in poses)) for family in shared}
     counts = {family: count for family, count in counts.items() if count >= MIN_COMPONENT_POSES}
-    return Variety(*(_set_variety(*side, counts) for side in zip((generated, reference), sets, covered, strict=True)))
+    return Variety(*(_set_variety(*side, counts) for side in zip((generated, reference), sets, poses, covered, strict=True)))
 
 
 def _set_variety(
-    tally: MotionTally, sets: Mapping[str, Sequence[Performance]], coverage: Mapping[str, Coverage], counts: Mapping[str, int]
+    tally: MotionTally,
+    sets: Mapping[str, Sequence[Performance]],
+    poses_of: Mapping[str, Array],
+    coverage: Mapping[str, Coverage],
+    counts: Mapping[str, int],
 ) -> SetVariety:
-    families = {}
-    for family, found in sets.items():
-        poses = np.concatenate([performance.poses for performance in found])
-        families[family] = FamilyVariety(
+    families = {
+        family: FamilyVariety(
             person_distances(found, periodic=family in PERIODIC),
             coverage.get(family),
-            100 * float(asymmetry(poses).mean()),
-            _components([evenly(poses, counts[family])]) if family in counts else None,
+            100 * float(asymmetry(poses_of[family]).mean()),
+            _components([evenly(poses_of[family], counts[family])]) if family in counts else None,
             _median([performance.jerk for performance in found]),
         )
-    pooled = [
-        evenly(np.concatenate([performance.poses for performance in sets[family]]), min(counts.values())) for family in counts
-    ]
+        for family, found in sets.items()
+    }
+    pooled = [evenly(poses_of[family], min(counts.values())) for family in counts]
     poses, transitions = (np.concatenate(parts) for parts in zip(*tally.clips.items, strict=True))
     neutral = _neutral_pose(poses)
     return SetVariety(

@@ -40,9 +40,9 @@ body's path, rotating with the heading; or the fixed point between two partners 
 of the mean length of their arms."""
 
 _SIDES = ("near", "far", "both")
-BELOW, _BEYOND = 20.0, 5.0
+_BELOW, _BEYOND = 20.0, 5.0
 """Degrees by which a pose may lie below and beyond a range: it is relative to standing, in which limbs are bent a little."""
-MOVED_BELOW = 45.0
+_MOVED_BELOW = 45.0
 """Degrees by which a movement may lie below a range: its terms are added as if all were lowest at once."""
 _WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in _SIDES for c in (*SIDED_CHANNELS, *HAND_CHANNELS))}
 
@@ -112,23 +112,21 @@ def _bounds(name: str) -> tuple[int, int, str]:
     return -360, 360, "in degrees"
 
 
-def check_hand(hand: str, pose: set[str], moved: set[str]) -> None:
-    """Check that the position of a hand is complete: `pose` has all of its coordinates, and some stage gives its weight."""
-    named, posed = (
-        {c for c in HAND_CHANNELS if not channels.isdisjoint((f"{hand}_{c}", f"both_{c}"))} for channels in (moved, pose)
-    )
+def check_hand(hand: str, pose: set[str], moved: set[str], parts: set[str] | None) -> None:
+    """Check that the position of a hand is complete: `pose` has all of its coordinates, and some stage gives its weight.
+
+    A layer, which has `parts`, must have the arm among them; otherwise the position would have no effect.
+    """
+    own = {c: {f"{hand}_{c}", f"both_{c}"} for c in HAND_CHANNELS}
+    named, posed = ({c for c, names in own.items() if channels & names} for channels in (moved, pose))
     lacking = [f"{hand}_{c}" for c in HAND_CHANNELS[:3] if named and c not in posed]
     if lacking:
         raise ValueError(f"`pose` lacks {', '.join(lacking)}: add the position of the hand outside of key poses")
     if named and "hand_reach" not in named:
         raise ValueError(f"{hand}_hand_reach is missing: add the weight of the hand's position, from 0 to 1")
-
-
-def check_hand_of_layer(hand: str, moved: set[str], parts: set[str]) -> None:
-    """Check that a layer with hand channels has the arm among its parts; otherwise they would have no effect."""
-    named = sorted(moved & {f"{side}_{c}" for side in (hand, "both") for c in HAND_CHANNELS})
-    if named and f"{hand}_arm" not in parts and not {"left_arm", "right_arm"} <= parts:
-        raise ValueError(f"{named[0]} moves the {hand} arm, which is not among `parts`: add {hand}_arm")
+    if named and parts is not None and f"{hand}_arm" not in parts and not {"left_arm", "right_arm"} <= parts:
+        first = min(moved & set().union(*own.values()))
+        raise ValueError(f"{first} moves the {hand} arm, which is not among `parts`: add {hand}_arm")
 
 
 def check_range(channel: str, least: float | None, most: float | None) -> None:
@@ -147,8 +145,7 @@ def check_range(channel: str, least: float | None, most: float | None) -> None:
         If the angle has no range or the range is not wider.
     """
     if channel not in JOINT_LIMITS:
-        msg = f"{shown(channel)} is not an angle with a range{did_you_mean(channel, JOINT_LIMITS)}; both sides have the same"
-        raise ValueError(msg)
+        raise ValueError(f"{shown(channel)} is not an angle with a range{did_you_mean(channel, JOINT_LIMITS)}; name no side")
     if least is None and most is None:
         raise ValueError(f"{channel} needs `min` or `max`: give the end that is wider than usual")
     low, high = JOINT_LIMITS[channel]
@@ -156,7 +153,7 @@ def check_range(channel: str, least: float | None, most: float | None) -> None:
         raise ValueError(f"{channel} is not widened: its usual range is {low:g} to {high:g} degrees")
 
 
-def check_angles(pose: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], below: float = BELOW) -> None:
+def check_angles(pose: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], *, moves: bool = False) -> None:
     """Check that no angle of a pose is far outside the range of its joint.
 
     Parameters
@@ -165,8 +162,8 @@ def check_angles(pose: Mapping[str, float], ranges: Mapping[str, tuple[float, fl
         Values of channels as action files write them.
     ranges : mapping of str to (float, float)
         Degrees of the angles, without a side, whose range is not that of :data:`posegen.foundations.skeleton.JOINT_LIMITS`.
-    below : float
-        Degrees by which a value may lie below its range.
+    moves : bool
+        Whether it is the lowest or highest one of a movement.
 
     Raises
     ------
@@ -176,12 +173,10 @@ def check_angles(pose: Mapping[str, float], ranges: Mapping[str, tuple[float, fl
     for name, value in pose.items():
         angle = name.partition("_")[2] if name.startswith(_SIDES) else name
         low, high = ranges.get(angle) or JOINT_LIMITS.get(angle, (-math.inf, math.inf))
-        if not low - below <= value <= high + _BEYOND:
+        if not low - (_MOVED_BELOW if moves else _BELOW) <= value <= high + _BEYOND:
             end = f"min: {math.floor(value)}" if value < low else f"max: {math.ceil(value)}"
-            state = f"`ranges: {{{angle}: {{{end}, source: ...}}}}` with a publication that measured it"
-            raise ValueError(
-                f"{name} is {value:g} degrees, outside its range {low:g} to {high:g}: correct it, or state {state}"
-            )
+            outside = f"{name} is {value:g} degrees, outside its range {low:g} to {high:g}: correct it, or state"
+            raise ValueError(f"{outside} `ranges: {{{angle}: {{{end}, source: ...}}}}` with a publication that measured it")
 
 
 def widest(channel: str, least: float | None, most: float | None) -> tuple[float, float]:

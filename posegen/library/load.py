@@ -185,18 +185,15 @@ def read_library(base: Path, addition: Path | None = None) -> Library:
         themes |= _read_themes(folder / _THEMES, actions, themes)
         styles |= _read_entries(folder / _STYLES, StyleFile, actions)
         if NEUTRAL in styles:
-            msg = f"{folder / _STYLES}: styles.{NEUTRAL}: is reserved for persons without a style; choose another name"
-            raise UsageError(msg)
+            raise UsageError(f"{folder / _STYLES}: styles.{NEUTRAL}: is reserved for persons without a style; rename it")
         interactions |= _read_entries(folder / _INTERACTIONS, InteractionFile, actions)
     skeletons = {} if addition is None else _read_entries(addition / _SKELETONS, SkeletonFile, actions)
     file, words = _read_words(base, addition)
     check_words(words, actions, styles, str(file))
-    names = sorted(actions)
+    names, families = sorted(actions), sorted(set(family_of.values()))
     return Library(
         entries=dict(sorted(actions.items())),
-        families={
-            family: tuple(name for name in names if family_of[name] == family) for family in sorted(set(family_of.values()))
-        },
+        families={family: tuple(name for name in names if family_of[name] == family) for family in families},
         themes=dict(sorted(themes.items())),
         words=words,
         styles={NEUTRAL: Style()} | dict(sorted(styles.items())),
@@ -300,8 +297,8 @@ def _language(folder: Path) -> Path:
     """Return the path of the words of a user's folder, which may not exist."""
     files = sorted((folder / "words").glob("*.yaml"))
     if len(files) > 1:
-        msg = f"{folder / 'words'}: has words of {len(files)} languages, {files[0].name} and {files[1].name}; keep one"
-        raise UsageError(msg)
+        names = f"{files[0].name} and {files[1].name}"
+        raise UsageError(f"{folder / 'words'}: has words of {len(files)} languages, {names}; keep one")
     return files[0] if files else folder / _WORDS
 
 

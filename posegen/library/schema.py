@@ -15,19 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_ar
 from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from posegen.foundations.validation import StrictModel
-from posegen.library.channels import (
-    MOVED_BELOW,
-    Anchor,
-    check_angles,
-    check_channels,
-    check_hand,
-    check_hand_of_layer,
-    check_pose,
-    check_range,
-    widest,
-)
-from posegen.library.signs import Signs
-from posegen.library.stages import MOST_TRAVEL_KEYS, STAGES, Key, Lift, Offsets, Share, Stance, Touch, Travel, measured
+from posegen.library.channels import Anchor, check_angles, check_channels, check_hand, check_pose, check_range, widest
+from posegen.library.stages import MOST_TRAVEL_KEYS, STAGES, Key, Lift, Offsets, Share, Signs, Stance, Touch, Travel, measured
 
 Pair = TypeVar("Pair", tuple[float, float], tuple[int, int])
 
@@ -353,9 +342,7 @@ class Action(Renamed):
             if found:
                 raise ValueError(reason)
         for hand in ("near", "far"):
-            check_hand(hand, set(self.pose), self.moved)
-            if self.layered:
-                check_hand_of_layer(hand, self.moved, set(self.parts))
+            check_hand(hand, set(self.pose), self.moved, set(self.parts) if self.layered else None)
         if len(self.performances) > MOST_PERFORMANCES:  # each must be consistent
             raise ValueError(f"an action has at most {MOST_PERFORMANCES} strategies, with and without stances")
         return self
@@ -370,7 +357,7 @@ class Action(Renamed):
             check_angles(pose, wider)
             moved = {channel: (pose[channel], series.most) for channel, series in self.harmonics.items() if channel in pose}
             check_angles({channel: middle + most for channel, (middle, most) in moved.items()}, wider)
-            check_angles({channel: middle - most for channel, (middle, most) in moved.items()}, wider, MOVED_BELOW)
+            check_angles({channel: middle - most for channel, (middle, most) in moved.items()}, wider, moves=True)
 
 
 class _Keyed(Action):

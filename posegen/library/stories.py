@@ -69,8 +69,7 @@ class Style(StrictModel):
         check_pose(self.posture)
         for name, value in self.posture.items():
             if name not in _POSTURE:
-                msg = f"{name} is not a posture; use an angle that is equal on both sides, one of {', '.join(_POSTURE)}"
-                raise ValueError(msg)
+                raise ValueError(f"{name} is not a posture; use an angle of both sides, one of {', '.join(_POSTURE)}")
             if abs(value) > _STEEPEST:
                 raise ValueError(f"{name} must be between -{_STEEPEST:g} and {_STEEPEST:g} degrees (got {value:.15g})")
         tilted = sum(sign * self.posture.get(name, 0.0) for name, sign in _FLAT.items())

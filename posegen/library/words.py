@@ -300,11 +300,10 @@ def check_words(words: Mapping[str, Any], actions: Mapping[str, Action], styles:
     known = checked.actions
     for name in sorted(styles):
         if name not in checked.styles:
-            msg = f"{file}: styles.{name}: is missing; give the style `subjects` and `manner`, as the styles there have them"
-            raise UsageError(msg)
+            raise UsageError(f"{file}: styles.{name}: is missing; give the style `subjects` and `manner`, as others have them")
     for name, action in actions.items():
         if name not in known:
-            msg = f"{file}: actions.{name}: is missing; give the action words, such as {{verbs: [{_example(checked.forms)}]}}"
-            raise UsageError(msg)
+            example = f"{{verbs: [{_example(checked.forms)}]}}"
+            raise UsageError(f"{file}: actions.{name}: is missing; give the action words, such as {example}")
         if action.support == "seat" and not known[name].during:
             raise UsageError(f"{file}: actions.{name}.during: is missing; an action on a seat needs it, such as [while seated]")

@@ -17,7 +17,7 @@ from posegen.evaluation.body import true_intervals
 from posegen.foundations.arrays import Array
 from posegen.foundations.scene import LEFT, RIGHT
 from posegen.foundations.skeleton import PARTS
-from posegen.library.signs import SIGNALS, Signal
+from posegen.library.stages import SIGNALS, Signal
 from posegen.mocap.pose_channels import Ground, standing_pelvis
 from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
 from posegen.mocap.steps import FootTrack

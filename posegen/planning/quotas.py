@@ -107,15 +107,22 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment:
     cells: tuple[Cell, ...] = (_FREE,)
     cell = np.zeros(len(samples), np.int64)
     if config.quotas is not None:
-        if samples.size and samples.max() >= quotas.total:
-            msg = f"sample {samples.max()} does not exist: the quotas define {quotas.total:,} samples; raise quotas.samples"
-            raise UsageError(msg)
+        if (last := samples.max(initial=-1)) >= quotas.total:
+            raise UsageError(f"sample {last} does not exist: the quotas define {quotas.total:,} samples; raise quotas.samples")
         prepared, positions = _prepared(config, library), permuted(config.seed, samples, quotas.total, Stream.QUOTA)
         cells = prepared.cells
         cell = np.searchsorted(np.cumsum([one.samples for one in cells]), positions, side="right")
-    columns = _columns(cells, library)
-    asked = {name: values[cell] for name, values in columns.items()}
-    named = {"action": list(library.actions), "theme": list(library.themes), "interaction": list(library.interactions)}
+    parts, themes = [cell.quota for cell in cells], list(library.themes)
+    columns: dict[str, list[float]] = {
+        "action": [cell.action for cell in cells],
+        "interaction": [cell.interaction for cell in cells],
+        "side": [_SIDES[part.side] for part in parts],
+        "slow": [part.speed.min if part.speed else 0.0 for part in parts],
+        "fast": [part.speed.max if part.speed else 0.0 for part in parts],
+        "theme": [themes.index(part.theme) if part.theme else NOTHING for part in parts],
+    }
+    asked = {name: np.array(values)[cell] for name, values in columns.items()}
+    named = {"action": list(library.actions), "theme": themes, "interaction": list(library.interactions)}
     may = {kind: np.ones((len(samples), len(names)), bool) for kind, names in named.items()}
     excluded = np.zeros((len(quotas.caps), len(samples)), bool)
     for number, cap in enumerate(quotas.caps):
@@ -130,23 +137,7 @@ def allot(config: Config, library: Library, samples: Array) -> Allotment:
         using = [cap.action in actions_around(each) for each in library.interactions.values()]
         may["interaction"][np.ix_(excluded[number], using)] = False
     candidates = None if prepared is None else list(_candidates(prepared, cell, excluded))
-    return Allotment(
-        **asked, actions=may["action"], themes=may["theme"], interactions=may["interaction"], candidates=candidates
-    )
-
-
-def _columns(cells: tuple[Cell, ...], library: Library) -> dict[str, Array]:
-    """Return the requirements of each cell, by the names of :class:`Allotment`."""
-    quotas, themes = [cell.quota for cell in cells], list(library.themes)
-    columns = {
-        "action": [cell.action for cell in cells],
-        "interaction": [cell.interaction for cell in cells],
-        "side": [_SIDES[quota.side] for quota in quotas],
-        "slow": [quota.speed.min if quota.speed else 0.0 for quota in quotas],
-        "fast": [quota.speed.max if quota.speed else 0.0 for quota in quotas],
-        "theme": [themes.index(quota.theme) if quota.theme else NOTHING for quota in quotas],
-    }
-    return {name: np.array(values) for name, values in columns.items()}
+    return Allotment(**asked, **{f"{kind}s": own for kind, own in may.items()}, candidates=candidates)
 
 
 def _candidates(prepared: _Prepared, cell: Array, excluded: Array) -> Iterator[tuple[Array, Array, Array]]:
@@ -178,15 +169,11 @@ class _Prepared:
                 free &= ~_matches(self.people, self.library, cap)
             first, others = np.flatnonzero(free & _matches(self.people, self.library, cell.quota)), np.flatnonzero(free)
             if len(others) < self.most_actors:
-                msg = (
-                    f"quotas.caps: leave {len(others):,} persons for the remaining samples, "
-                    f"and {self.most_actors} are cast; raise a cap"
-                )
-                raise UsageError(msg)
+                left = f"{len(others):,} persons for the remaining samples"
+                raise UsageError(f"quotas.caps: leave {left}, and {self.most_actors} are cast; raise a cap")
             if len(first) == 0:
-                asked, count = _description(cell.quota), len(free)
-                msg = f"{cell.key}: asks for {asked}, but none of {count:,} persons matches; change it, or population"
-                raise UsageError(msg)
+                asked = f"{_description(cell.quota)}, but none of {len(free):,} persons matches"
+                raise UsageError(f"{cell.key}: asks for {asked}; change it, or population")
             self.found[number, caps] = first, others
         return self.found[number, caps]
 
@@ -261,11 +248,8 @@ def _check_action(cell: Cell, library: Library, seconds: float) -> None:
     if speed is not None and known.gait[cell.action] != NO_GAIT:
         slow, fast = (float(limit) for limit in speed_limits(known, np.array(cell.action)))
         if not slow <= speed.min <= speed.max <= fast:
-            msg = (
-                f"{cell.key}.speed: {speed.min:g} to {speed.max:g} m/s is not within the range of {name!r}, "
-                f"{slow:.2f} to {fast:.2f} m/s; narrow it, or choose another action"
-            )
-            raise UsageError(msg)
+            asked, known_range = f"{speed.min:g} to {speed.max:g} m/s", f"{slow:.2f} to {fast:.2f} m/s"
+            raise UsageError(f"{cell.key}.speed: {asked} is not within the range of {name!r}, {known_range}; narrow it")
 
 
 def _check_time(what: str, needed: float, seconds: float) -> None:
@@ -282,8 +266,5 @@ def _check_interaction(cell: Cell, library: Library, seconds: float, people: Per
     pairs = np.stack(np.meshgrid(sizes[first[:_TRIED]], sizes[others[:_TRIED]], indexing="ij"), axis=-1)
     fitting = bodies_fit(interaction, pairs).mean()
     if fitting < _LEAST_FITTING:
-        msg = (
-            f"{cell.key}.interactions: {fitting:.0%} of the possible pairs of persons have bodies that fit for {name!r}; "
-            "change the quota, or population"
-        )
-        raise UsageError(msg)
+        share = f"{fitting:.0%} of the possible pairs of persons have bodies that fit for {name!r}"
+        raise UsageError(f"{cell.key}.interactions: {share}; change the quota, or population")

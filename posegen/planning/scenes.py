@@ -73,9 +73,8 @@ def plan_scenes(config: Config, library: Library, samples: ArrayLike, attempt: A
     courses = []
     for number in range(most):
         rows = np.flatnonzero(actors > number)
-        actor = _actor(
-            config, library, index[rows], length[rows], people.select((rows, number)), weights[rows], attempts[rows], number
-        )
+        person = people.select((rows, number))
+        actor = _actor(config, library, index[rows], length[rows], person, weights[rows], attempts[rows], number)
         if number == 0:
             actor = _constrain(config, actor, allotment)
         courses.append((rows, number, plan_track(config, known, actor)))

@@ -19,17 +19,7 @@ from posegen.foundations.constants import AVERAGE_LEG, RADIANS
 from posegen.foundations.randomness import Stream, choose_fitting, uniform
 from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT, UNUSED, Persons
 from posegen.planning.course import Columns, Course, path_of, path_speeds, seconds_of_ends, split_paths, stacked
-from posegen.planning.durations import (
-    AFTER,
-    BEFORE,
-    around_of,
-    ending_factor,
-    filled,
-    shortened_turn,
-    span_of,
-    target_of,
-    turning_span,
-)
+from posegen.planning.durations import around_of, ending_factor, filled, shortened_turn, span_of, target_of, turning_span
 from posegen.planning.repertoire import NO_GAIT, RUN, STEP, WALK, Repertoire
 from posegen.planning.rules import RULES, of_age
 
@@ -90,9 +80,8 @@ class Actor:
 
     def draws(self, config: Config, stream: Stream, count: int, number: int) -> Array:
         """Return the random numbers of a segment, [n, count]."""
-        return uniform(
-            config.seed, self.sample, stream, count, attempt=self.attempt, substream=self.number, first=number * count
-        )
+        first = number * count
+        return uniform(config.seed, self.sample, stream, count, attempt=self.attempt, substream=self.number, first=first)
 
     def speeds(self, known: Repertoire, action: Array, seconds: Array, draws: Array) -> Array:
         """Return the speeds of all segments [n, segments]: no faster than age and the time for starting and stopping allow."""
@@ -167,8 +156,8 @@ def plan_track(config: Config, known: Repertoire, actor: Actor) -> Course:
         "amplitude": actor.amplitudes(known, layer["action"], above[..., LayerDraw.AMPLITUDE]),
     }
     standing = {name: UNUSED[name] for name in ("side", "tempo", "amplitude", "repetitions")}
-    standing |= {"path": 0, "action": known.standing, "end": main["end"] + BEFORE + AFTER}
-    above_standing = main | {"start": main["start"] + BEFORE, "end": main["end"] + BEFORE}
+    standing |= {"path": 0, "action": known.standing, "end": main["end"] + _SEGMENT.before + _SEGMENT.after}
+    above_standing = main | {"start": main["start"] + _SEGMENT.before, "end": main["end"] + _SEGMENT.before}
     base = {name: np.where(overlay, standing.get(name, values), values) for name, values in main.items()}
     layers = {name: np.where(overlay, above_standing[name], values) for name, values in layer.items()}
     base = split_paths(_unless(done, base), draws[..., SegmentDraw.LEFT_OR_RIGHT] >= 0.5)
@@ -184,7 +173,7 @@ def _next_step(config: Config, known: Repertoire, actor: Actor, state: _State, n
     base = {
         "action": np.where(overlay, known.standing, action),
         "start": state.time,
-        "end": np.where(overlay, end + BEFORE + AFTER, end),
+        "end": np.where(overlay, end + _SEGMENT.before + _SEGMENT.after, end),
         "tempo": np.where(overlay, 1.0, main["tempo"]),
     }
     # A layer that the end of the clip would cut is planned to end before it.
@@ -217,9 +206,8 @@ def _main_action(known: Repertoire, actor: Actor, state: _State, number: int, dr
     filler = too_long & known.counted[action] & (state.previous != known.standing)
     action = np.where(filler, known.standing, action)
     action = np.where(required & (number == asked.at), asked.action, action)
-    tempo = np.where(
-        known.steady[action], 1.0, factor_of(RULES.tempo, actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
-    )
+    tempo = factor_of(RULES.tempo, actor.person.energy, actor.tempo, draws[:, SegmentDraw.TEMPO])
+    tempo = np.where(known.steady[action], 1.0, tempo)
     target = target_of(remaining, left, usual, draws[:, SegmentDraw.TARGET])
     room = np.minimum(room - around_of(known, action), usual * 3.0)
     span, repetitions = span_of(known, action, tempo, target, room, draws[:, SegmentDraw.REPETITIONS])
@@ -400,8 +388,8 @@ def layer_of(
     action, start = base["action"], base["start"]
     seated, walking = known.seated[action], known.gait[action] != NO_GAIT
     # Sitting down and getting up need the arms; walking leaves them free throughout.
-    first = start + np.where(seated, known.enter[action] / base["tempo"], np.where(walking, 0.0, BEFORE))
-    last = base["end"] - np.where(seated, known.exit[action] / base["tempo"], AFTER)
+    first = start + np.where(seated, known.enter[action] / base["tempo"], np.where(walking, 0.0, _SEGMENT.before))
+    last = base["end"] - np.where(seated, known.exit[action] / base["tempo"], _SEGMENT.after)
     window = last - first
     needed = np.where(known.layered, known.shortest, np.inf)[None]
     kind, factors = np.zeros(len(action), np.int64), np.zeros(recent.shape)
@@ -412,7 +400,7 @@ def layer_of(
     layered &= span <= window
     begin = first + np.where(layered, (window - span) * draws[:, LayerDraw.START], 0.0)
     # A layer over a walk starts later than the walk, if there is time.
-    begin = np.where(walking, np.maximum(begin, np.minimum(start + BEFORE, last - span)), begin)
+    begin = np.where(walking, np.maximum(begin, np.minimum(start + _SEGMENT.before, last - span)), begin)
     return {
         "action": np.where(layered, chosen, NOTHING),
         "start": begin,

@@ -145,8 +145,7 @@ def mirror_contacts(labels: ArrayLike) -> Array:
 def _checked(joints: ArrayLike) -> Array:
     array = np.asarray(joints)
     if array.ndim < 3 or array.shape[-1] != 3 or not array.shape[-3]:
-        msg = f"joints must have the shape [..., frames, joints, 3] with at least one frame, not {list(array.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"joints must have the shape [..., frames, joints, 3] and a frame or more, not {list(array.shape)}")
     if array.dtype not in (np.float32, np.float64):
         raise ValueError(f"joints must be float32 or float64 in metres, not {array.dtype}: convert them first")
     return array

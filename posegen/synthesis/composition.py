@@ -99,8 +99,8 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
     parsed = parse_caption(text, library)
     notes = explain_unknown(parsed, library)
     if not any(statement["kind"] == "action" for statement in parsed.statements):
-        msg = "\n".join([f"{shown(text)} describes nothing that posegen can show; see posegen actions list", *notes])
-        raise UsageError(msg)
+        nothing = f"{shown(text)} describes nothing that posegen can show; see posegen actions list"
+        raise UsageError("\n".join([nothing, *notes]))
     library = _with_glances(library) if _looks_while(parsed) else library
     asked = {"text": text, "kind": "asked", "statements": parsed.statements}
     interaction, fps = _asked_interaction(parsed, library), Config().fps
@@ -197,9 +197,8 @@ def _interaction_config(
 
 def _shows_all(row: Mapping[str, Any], interaction: str, library: Library) -> bool:
     """Return whether all actions of an interaction are visible."""
-    for actor, actions in zip(row["actors"], library.interactions[interaction].parts, strict=True):
-        segments = actor["segments"]
-        done = {s["action"] for s in segments if any(statement["kind"] == "partner" for statement in s["statements"])}
-        if not done >= set(actions):
-            return False
-    return True
+    done = [
+        {s["action"] for s in actor["segments"] if any(statement["kind"] == "partner" for statement in s["statements"])}
+        for actor in row["actors"]
+    ]
+    return all(own >= set(actions) for own, actions in zip(done, library.interactions[interaction].parts, strict=True))

@@ -68,11 +68,8 @@ def make_script(parsed: ParsedCaption, library: Library) -> tuple[Script, list[s
     """
     people = [str(statement["value"]) for statement in parsed.statements if statement["kind"] == "people"]
     if any(value.isdigit() and int(value) > 1 for value in people):
-        msg = (
-            "the text describes several people who do more than interact: describe one person, "
-            "or an interaction alone, as in 'two people shake hands'"
-        )
-        raise UsageError(msg)
+        several = "the text describes several people who do more than interact"
+        raise UsageError(f"{several}: describe one person, or an interaction alone, as in 'two people shake hands'")
     parts, during = _parts(parsed)
     styles = [str(s["value"]) for s in parsed.statements if s["kind"] == "style" and int(s["segment"]) < 0]
     styles += [part.asked["style"] for part in parts.values() if "style" in part.asked]

@@ -16,18 +16,9 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from posegen.captions.captions import describe_segments, struct_array, write_captions
-from posegen.captions.segments import STATEMENT, find_segments, statement_lists
+from posegen.captions.segments import STATEMENT, find_segments, statement_lists, struct_type
 from posegen.checks.limits import check_limits
-from posegen.checks.segments import (
-    CheckedSegments,
-    append,
-    check_segments,
-    mirror_segments,
-    moving_sides,
-    quota_rows,
-    remove_false,
-    unmet_quotas,
-)
+from posegen.checks.segments import CheckedSegments, check_segments, quota_rows, remove_false, unmet_quotas
 from posegen.config.schema import Config
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
@@ -39,14 +30,7 @@ from posegen.motion.placement import separate_actors
 from posegen.motion.scene_arrays import SceneArrays
 from posegen.planning.quotas import allot
 from posegen.planning.scenes import plan_scenes
-from posegen.variants.variant import (
-    Parameters,
-    Variant,
-    draw_parameters,
-    enabled_variants,
-    neutral_parameters,
-    parameter_columns,
-)
+from posegen.variants.variant import Parameters, draw_parameters, enabled_variants, neutral_parameters, parameter_columns
 
 MAX_RESAMPLES, MAX_QUOTA_RESAMPLES = 5, 25
 """How often a sample is resampled, at most, after failed checks of captions or limits, and where it does not meet its quota."""
@@ -100,8 +84,8 @@ def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
     numbers = {"speed": "float32", "turn": "float32", "repetitions": "int32"}
     segment = {"action": "string", "parts": texts, "start": "int32", "end": "int32", "side": "string", **numbers}
     body = {"stature": "float32", "age": "float32", "male": "bool", "left_handed": "bool"}
-    segments = pa.list_(_struct(**segment, text="string", statements=statements))
-    actor = _struct(person="int64", **body, style="string", seat_height="float32", segments=segments)
+    segments = pa.list_(struct_type(**segment, text="string", statements=statements))
+    actor = struct_type(person="int64", **body, style="string", seat_height="float32", segments=segments)
     parameters = {name: "bool" if isinstance(v, bool) else "float32" for name, v in neutral_parameters(variants).items()}
     columns = {
         "sample": "int64",
@@ -109,18 +93,13 @@ def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
         "theme": "string",
         "length": "int32",
         "duration": "float32",
-        "captions": pa.list_(_struct(text="string", kind="string", statements=statements)),
+        "captions": pa.list_(struct_type(text="string", kind="string", statements=statements)),
         "actors": pa.list_(actor),
-        "parameters": _struct(**parameters),
+        "parameters": struct_type(**parameters),
         "attempt": "int32",
         "dropped": statements,
     }
-    return pa.schema(list(_struct(**columns)))
-
-
-def _struct(**columns: str | pa.DataType) -> pa.StructType:
-    """Return a struct type; types are given as such or by name."""
-    return pa.struct([(name, pa.type_for_alias(t) if isinstance(t, str) else t) for name, t in columns.items()])
+    return pa.schema(list(struct_type(**columns)))
 
 
 def synthesize(config: Config, indices: ArrayLike) -> Batch:
@@ -232,7 +211,11 @@ def _attempt(
     # The other variants are copies of the base, so they show what it shows.
     animated = [variant.name for variant in variants if variant.copy is None]
     with stage("checks"):
-        checked = _check_segments(scenes, animated, names, motion, library, config.fps)
+        # The segments of all samples in the first animated variant, then in the next one.
+        segments = find_segments(concatenate_scenes([scenes[name] for name in animated]), library, config.fps)
+        clips = np.concatenate([np.arange(n) * len(names) + names.index(name) for name in animated])
+        joints = motion.joints.reshape(-1, *motion.joints.shape[2:])
+        checked = check_segments(segments, joints, clips, library, config.fps)
         failed = np.zeros(n, bool)
         failed[checked.segments.owner[checked.false.any(axis=1)] // checked.actors % max(n, 1)] = True
         failures = [
@@ -277,7 +260,7 @@ def _describe_samples(config: Config, library: Library, parameters: Parameters, 
     scenes = {name: concatenate_scenes([each.scenes[name] for each in attempts]).select(final) for name in names}
     checked = attempts[0].checked
     for each in attempts[1:]:
-        checked = append(checked, each.checked)
+        checked = checked.append(each.checked)
     number = numbers[final]
     sizes = np.array([len(each.rows) for each in attempts])
     first, animated = np.cumsum(sizes) - sizes, sum(variant.copy is None for variant in variants)
@@ -286,7 +269,7 @@ def _describe_samples(config: Config, library: Library, parameters: Parameters, 
     sample, theme, length = (
         np.stack([getattr(scenes[name], column) for name in names], axis=1).ravel() for column in ("sample", "theme", "length")
     )
-    described = _describe(scenes, variants, checked, library, config)
+    described = _describe(scenes, checked, library, config)
     parameter = {key: pa.array(values.ravel()) for key, values in parameter_columns(variants, parameters, len(final)).items()}
     columns = {
         "sample": pa.array(sample),
@@ -303,31 +286,19 @@ def _describe_samples(config: Config, library: Library, parameters: Parameters, 
     return pa.table(columns)
 
 
-def _check_segments(
-    scenes: dict[str, Scenes], animated: list[str], names: tuple[str, ...], motion: Motion, library: Library, fps: int
-) -> CheckedSegments:
-    """Check the segments of all samples in the first animated variant, then in the next one."""
-    n = len(motion.joints)
-    segments = find_segments(concatenate_scenes([scenes[name] for name in animated]), library, fps)
-    clips = np.concatenate([np.arange(n) * len(names) + names.index(name) for name in animated])
-    return check_segments(segments, motion.joints.reshape(-1, *motion.joints.shape[2:]), clips, library, fps)
-
-
-def _describe(
-    scenes: dict[str, Scenes], variants: tuple[Variant, ...], checked: CheckedSegments, library: Library, config: Config
-) -> dict[str, pa.Array]:
+def _describe(scenes: dict[str, Scenes], checked: CheckedSegments, library: Library, config: Config) -> dict[str, pa.Array]:
     """Return the columns with captions, actors and dropped statements, of each sample in each variant."""
-    names, base = [variant.name for variant in variants if variant.copy is None], checked
+    variants, base = enabled_variants(config), checked
+    names = [variant.name for variant in variants if variant.copy is None]
     for variant in variants:
         if variant.copy is not None and variant.exchanges_sides:
             names.append(variant.name)
-            checked = append(checked, mirror_segments(base, len(scenes[variant.name])))
+            checked = checked.append(base.mirrored(len(scenes[variant.name])))
     together = concatenate_scenes([scenes[name] for name in names])
+    described = describe_segments(together, library, config, checked.segments, checked.moving_sides())
     columns = {
         "captions": write_captions(together, library, config, checked.segments),
-        "actors": _actors(
-            together, library, describe_segments(together, library, config, checked.segments, moving_sides(checked))
-        ),
+        "actors": _actors(together, library, described),
         "dropped": statement_lists(checked.dropped),
     }
     # The other copies have the descriptions of the base.

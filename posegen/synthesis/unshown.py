@@ -80,7 +80,9 @@ def explain_missing(
                 relation, other = value.split()
                 value = f"{relation} {number_of.get(int(other), -1)}" if int(other) in kept else ""
             action = str(actors[0]["segments"][here]["action"])
-            seen = statement | {"segment": here, "action": action, "value": _closed(value, kind, action, observed[0], here)}
+            if kind == "path":  # what a text leaves open between left and right is as the motion shows it
+                value = next((path for path in observed[0].shown[here]["shapes"] if path.endswith(value)), value)
+            seen = statement | {"segment": here, "action": action, "value": value}
             # A turn of 180 degrees has no side that its end would show.
             around = kind == "direction" and observed[0].shown[here]["direction"] == "around"
             known = library.words["actions"][action].get(kind, {})
@@ -92,11 +94,6 @@ def explain_missing(
             words = value if kind in _UNSHOWN else " ".join(each for each in (kind, value) if each)
             missing.setdefault((number, str(statement["action"])), []).append(words)
     return [f"the motion does not show this of {shown(action)}: {', '.join(words)}" for (_, action), words in missing.items()]
-
-
-def _closed(value: str, kind: str, action: str, actor: Any, number: int) -> str:
-    """Return the path that a text leaves open between left and right, as the motion shows it."""
-    return next((path for path in actor.shown[number]["shapes"] if path.endswith(value)), value) if kind == "path" else value
 
 
 def measure(kind: str, motion: Motion, start: int, stop: int) -> float:

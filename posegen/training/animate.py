@@ -17,7 +17,7 @@ import torch
 from scipy.interpolate import CubicHermiteSpline
 from torch import Tensor, nn
 
-from posegen.captions.lexicon import WORD, lexicon_of
+from posegen.captions.lexicon import WORD, known_phrases
 from posegen.captions.parser import parse_caption
 from posegen.embedding import Encoder, load_encoder
 from posegen.foundations.arrays import Array
@@ -393,8 +393,8 @@ def _clauses(text: str, library: Library) -> tuple[list[_Clause], list[str]]:
     """Return the clauses, and the words that introduce the subject."""
     clauses, subject = [_Clause()], list[str]()
     precedes = False  # whether the clause precedes the next one in time, as in "after walking, ..."
-    for words, kinds in _phrases(text, library):
-        clause = clauses[-1]
+    for first, last, meanings in known_phrases(text, library):
+        words, kinds, clause = WORD.findall(text[first:last]), {meaning.kind for meaning in meanings}, clauses[-1]
         ends = words[0] in _CLAUSE_ENDS and len(words) == 1
         if "then" in kinds or ends or (precedes and clause.has_content and "list" in kinds):
             clauses, precedes = [*clauses, _Clause()], False
@@ -409,16 +409,3 @@ def _clauses(text: str, library: Library) -> tuple[list[_Clause], list[str]]:
     for clause in clauses:
         clause.words = clause.words[:-1] if clause.words[-1:] == [","] else clause.words
     return [clause for clause in clauses if clause.has_content], subject
-
-
-def _phrases(text: str, library: Library) -> Iterator[tuple[list[str], set[str]]]:
-    """Iterate over a text by the longest known phrase at each word: its words as written, and its possible kinds."""
-    lexicon = lexicon_of(library)
-    written = WORD.findall(text)
-    small = [word.lower() for word in written]
-    at = 0
-    while at < len(small):
-        length = lexicon.longest(small, at)
-        marks = lexicon.phrases[tuple(small[at : at + length])] if length else []
-        yield written[at : at + max(length, 1)], {mark.kind for mark in marks}
-        at += max(length, 1)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from posegen.captions.lexicon import WORD, Lexicon, Meaning, lexicon_of
+from posegen.captions.lexicon import Lexicon, Meaning, known_phrases, lexicon_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, mirror_order, sole_points
 from posegen.library.load import Library
@@ -233,7 +233,7 @@ def pieces_of(text: str, statements: Sequence[Mapping[str, Any]], library: Libra
     stated = [statement for statement in statements if statement["kind"] == "action"]
     pieces, shown = list[Piece](), list[tuple[int, int]]()
     done = begin = end = 0
-    for first, last, meanings in [*_phrases(text, lexicon_of(library)), (len(text), len(text), None)]:
+    for first, last, meanings in [*known_phrases(text, library), (len(text), len(text), None)]:
         described = _described(meanings or [], stated, lexicon_of(library))
         ends = meanings is None or text[first] in _STOPS or any(meaning.kind in _ENDS for meaning in meanings)
         if shown and (described or ends):
@@ -243,17 +243,6 @@ def pieces_of(text: str, statements: Sequence[Mapping[str, Any]], library: Libra
             begin, shown = first, described
         end = last
     return [piece for piece in [*pieces, (text[done:], [])] if piece[0]]
-
-
-def _phrases(text: str, lexicon: Lexicon) -> Iterator[tuple[int, int, list[Meaning]]]:
-    """Yield the start and end of the longest known phrase at each word, and what it may mean."""
-    found = [(match.group().lower(), *match.span()) for match in WORD.finditer(text)]
-    words = [word for word, _, _ in found]
-    at = 0
-    while at < len(words):
-        length = lexicon.longest(words, at)
-        yield found[at][1], found[at + max(length, 1) - 1][2], lexicon.phrases[tuple(words[at : at + length])] if length else []
-        at += max(length, 1)
 
 
 def _described(meanings: Sequence[Meaning], stated: list[Mapping[str, Any]], lexicon: Lexicon) -> list[tuple[int, int]]:

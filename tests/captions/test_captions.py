@@ -75,11 +75,7 @@ def everything(name):
     return [
         (caption, segments)
         for variant in config_of(name).variants.names
-        for row, segments in zip(
-            captions_of(name, variant),
-            segments_of(name, variant),
-            strict=True,
-        )
+        for row, segments in zip(captions_of(name, variant), segments_of(name, variant), strict=True)
         for caption in row
     ]
 

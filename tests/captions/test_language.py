@@ -74,13 +74,6 @@ def test_one_language_at_a_time(tmp_path: Path) -> None:
         read_library(PACKAGE, tmp_path)
 
 
-def test_a_language_needs_words_for_all_actions(tmp_path: Path) -> None:
-    (tmp_path / "words").mkdir()
-    (tmp_path / "words/de.yaml").write_text(GERMAN, encoding="utf-8")
-    with pytest.raises(UsageError, match=r"de\.yaml: .*is missing"):
-        read_library(PACKAGE, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

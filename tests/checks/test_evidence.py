@@ -13,7 +13,7 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.constants import SHAPES
 from posegen.foundations.scene import BOTH, LEFT, RIGHT
 from posegen.foundations.skeleton import JOINTS, MIRROR_JOINTS
-from posegen.library.signs import SIGNALS, Signal
+from posegen.library.stages import SIGNALS, Signal
 from tests import naive
 
 

@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 from posegen.captions.segments import BEGUN, NO_CHANGE, SIDES, Segments
 from posegen.checks.evidence import UNKNOWN, Evidence
-from posegen.checks.statements import (
-    BOUNDS,
-    FACING,
-    KINDS,
-    Actor,
-    check_statement,
-    false_statements,
-    shown_segments,
-)
+from posegen.checks.statements import BOUNDS, FACING, KINDS, Actor, check_statement, false_statements, shown_segments
 from posegen.foundations.constants import ANGLES, AROUND, DIRECTIONS, PATHS, RETURNS, SHAPES, SPEEDS
 from posegen.foundations.scene import BOTH, LEFT, RIGHT
 from posegen.library.load import load_library

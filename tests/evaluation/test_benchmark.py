@@ -96,9 +96,8 @@ def test_which_of_two_people_moves() -> None:
     assert judge_motion(prompt("person", "jump", "first"), joints, FPS, LIBRARY) is None
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
-def test_prompts_are_made_and_judged(tmp_path: Path, ending: str, capsys: pytest.CaptureFixture[str]) -> None:
-    config, prompts, motions = tmp_path / "own.yaml", tmp_path / f"prompts.{ending}", tmp_path / "motions"
+def test_prompts_are_made_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config, prompts, motions = tmp_path / "own.yaml", tmp_path / "prompts.jsonl", tmp_path / "motions"
     config.write_text(CONFIG)
     assert main(["benchmark", "make", "--config", str(config), "-o", str(prompts)]) == 0
     made = read_prompts(prompts)
@@ -137,7 +136,7 @@ def test_configs_that_make_no_prompts_are_refused(tmp_path: Path, old: str, new:
 
 
 def test_files_that_hold_no_prompts_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"ends in \.jsonl or \.parquet"):
+    with pytest.raises(UsageError, match=r"ends in \.jsonl"):
         write_prompts(tmp_path / "prompts.txt", [prompt("side", "arm", "left")])
     file = tmp_path / "prompts.jsonl"
     for text, message in [("nothing", "is not lines of JSON"), ('{"id": "../a"}', "prompts"), ("", "Empty JSON file")]:

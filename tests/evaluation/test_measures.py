@@ -24,15 +24,7 @@ from posegen.evaluation.body import (
     range_excess,
     soles_of_body,
 )
-from posegen.evaluation.plausibility import (
-    CUT_OFF,
-    balance_margin,
-    body_overlap,
-    flight_errors,
-    flights,
-    foot_skate,
-    low_pass,
-)
+from posegen.evaluation.plausibility import CUT_OFF, balance_margin, body_overlap, flight_errors, flights, foot_skate, low_pass
 from posegen.evaluation.realism import geometric_features, kinetic_features
 from posegen.fields.keypoints import stature
 from posegen.foundations.skeleton import CAPSULES, JOINTS, PARTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,12 +30,9 @@ def entry(skeleton: str, weight: float = 1.0) -> SkeletonEntry:
 
 
 def written(folder: Path, skeletons: dict[str, SkeletonEntry]) -> Path:
-    lines = ["skeletons:"]
-    for name, each in skeletons.items():
-        lines += [f"  {name}:", f"    weight: {each.weight}", "    offsets:"]
-        lines += [f"      {joint}: {list(offset)}" for joint, offset in each.offsets.items()]
     folder.mkdir(exist_ok=True)
-    (folder / "skeletons.yaml").write_text("\n".join(lines), "utf-8")
+    content = {"skeletons": {name: each.model_dump() for name, each in skeletons.items()}}
+    (folder / "skeletons.yaml").write_text(json.dumps(content), "utf-8")
     return folder
 
 
@@ -90,8 +88,7 @@ def test_a_library_without_skeletons_is_refused() -> None:
 )
 def test_bodies_that_nobody_has_are_refused(tmp_path: Path, change: dict[str, list[float]], message: str) -> None:
     offsets = {name: SKELETONS["smpl"][JOINTS.index(name)].tolist() for name in MEASURED} | change
-    lines = ["skeletons:", "  one:", "    offsets:", *(f"      {joint}: {offset}" for joint, offset in offsets.items())]
-    (tmp_path / "skeletons.yaml").write_text("\n".join(lines), "utf-8")
+    (tmp_path / "skeletons.yaml").write_text(json.dumps({"skeletons": {"one": {"offsets": offsets}}}), "utf-8")
     with pytest.raises(UsageError, match=message):
         load_library(tmp_path)
 

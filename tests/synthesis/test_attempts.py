@@ -11,7 +11,7 @@ import pytest
 
 import posegen
 from posegen.captions.segments import Segments, find_segments
-from posegen.checks.segments import check_segments, mirror_segments, remove_false
+from posegen.checks.segments import check_segments, remove_false
 from posegen.checks.statements import check_statement, observe_actors, row_statements
 from posegen.config.schema import SHORTEST, Config
 from posegen.foundations.scene import Scenes
@@ -117,10 +117,7 @@ def animated(config: Config, variant: str) -> tuple[Scenes, Motion]:
     parameters = draw_parameters(config, SAMPLES)
     motion = empty_motion(len(SAMPLES), 2, config.story.actors.max, config.frames)
     animate_into(base, library, config.fps, motion, 0)
-    if variant == "mirror":
-        MIRROR.copy(motion, 0, 1, parameters)
-    else:
-        POSITION.copy(motion, 0, 1, parameters)
+    (MIRROR if variant == "mirror" else POSITION).copy(motion, 0, 1, parameters)
     return apply_variant(base, variant, parameters), motion
 
 
@@ -133,7 +130,7 @@ def test_copied_variants_show_what_the_base_shows(variant: str) -> None:
     planned = find_segments(plan_scenes(config, library, SAMPLES), library, config.fps)
     base = check_segments(planned, joints, clips, library, config.fps)
     other = check_segments(find_segments(scenes, library, config.fps), joints, clips + 1, library, config.fps)
-    expected = mirror_segments(base, len(SAMPLES)) if variant == "mirror" else base
+    expected = base.mirrored(len(SAMPLES)) if variant == "mirror" else base
     for field in fields(Segments):
         assert np.array_equal(getattr(other.segments, field.name), getattr(expected.segments, field.name)), field.name
     assert np.array_equal(other.false, expected.false)

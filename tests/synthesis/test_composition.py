@@ -13,25 +13,20 @@ from posegen.library.load import load_library
 from posegen.synthesis.composition import compose
 
 LIBRARY = load_library()
-TEXTS = [
-    "a person walks forward slowly, then sits down and waves with the left hand",
-    "a man jumps twice, then turns around and runs away quickly",
-    "a girl claps four times while walking in a curve to the left",
-    "someone sits down, claps, then gets up and walks to the right while waving with the right hand",
-    "a tired person points with the left hand, then kneels down",
-    "Waving while walking.",
-]
-EXPECTED = [
-    ["walk", "sit", "wave"],
-    ["jump", "turn", "run"],
-    ["walk", "clap"],
-    ["sit", "clap", "stand", "walk", "wave"],
-    ["stand", "point", "kneel"],
-    ["walk", "wave"],
-]
+EXPECTED = {
+    "a person walks forward slowly, then sits down and waves with the left hand": ["walk", "sit", "wave"],
+    "a man jumps twice, then turns around and runs away quickly": ["jump", "turn", "run"],
+    "a girl claps four times while walking in a curve to the left": ["walk", "clap"],
+    "someone sits down, claps, then gets up and walks to the right while waving with the right hand": [
+        *("sit", "clap", "stand", "walk", "wave")
+    ],
+    "a tired person points with the left hand, then kneels down": ["stand", "point", "kneel"],
+    "Waving while walking.": ["walk", "wave"],
+    "a person walks while looking around": ["walk", "looking_around"],
+}
 
 
-@pytest.mark.parametrize(("text", "expected"), list(zip(TEXTS, EXPECTED, strict=True)))
+@pytest.mark.parametrize(("text", "expected"), EXPECTED.items())
 def test_the_description_is_shown(text: str, expected: list[str]) -> None:
     made = compose(text, seed=3)
     assert made.notes == ()
@@ -185,12 +180,6 @@ def test_arcs_end_where_the_text_says(text: str, degrees: float) -> None:
 @pytest.mark.parametrize("text", ["a person does a squat", "he makes a quick bow", "somebody performs one jump"])
 def test_one_is_one(text: str) -> None:
     assert [segment["repetitions"] for segment in compose(text).row["actors"][0]["segments"]] == [1]
-
-
-def test_looking_around_is_possible_during_a_walk() -> None:
-    made = compose("a person walks while looking around")
-    assert [segment["action"] for segment in made.row["actors"][0]["segments"]] == ["walk", "looking_around"]
-    assert made.notes == ()
 
 
 def test_numbers_that_mean_nothing_are_reported() -> None:
