@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from posegen.captions.segments import BEGUN, SIDES, Segments, make_statement
-from posegen.checks.evidence import PELVIS, STRIDE_SECONDS, Evidence, Intervals, find_partners, measure_evidence
+from posegen.checks.evidence import PELVIS, STRIDE_SECONDS, Intervals, find_partners, measure_evidence
 from posegen.checks.statements import BOUNDS, KINDS, false_statements, has_path, shown_angles, shown_directions, shown_speeds
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import DIRECTIONS, PATHS, SHAPES, SPEEDS
@@ -120,19 +120,9 @@ def check_segments(segments: Segments, joints: Array, clips: Array, library: Lib
     intervals = Intervals(clip, actor, segments.start, segments.end, segments.action)
     planned = segments.path >= PATHS.index(SHAPES[0])
     evidence = measure_evidence(joints, intervals, library, BOUNDS, fps, planned)
-    segments = _as_shown(segments, evidence, library)
-    false = false_statements(segments, evidence, library)
-    for row in np.flatnonzero(segments.together).tolist():
-        interval, action = (int(segments.start[row]), int(segments.end[row])), library.actions[segments.action[row]]
-        found = find_partners(joints[clip[row]], int(actor[row]), *interval, action, library)
-        false[row, _ACTION] |= 1 - actor[row] not in found
-    return CheckedSegments(segments, most, false, [[] for _ in clips])
-
-
-def _as_shown(segments: Segments, evidence: Evidence, library: Library) -> Segments:
     speeds = shown_speeds(segments.action, evidence, library, STEADY)
     whole = segments.change != BEGUN
-    return replace(
+    segments = replace(
         segments,
         degrees=np.where(whole, shown_angles(segments.action, evidence.turn, library, EVEN), 0),
         steps=np.where(whole, evidence.steps, 0),
@@ -142,6 +132,12 @@ def _as_shown(segments: Segments, evidence: Evidence, library: Library) -> Segme
         path=np.where(has_path(segments.path, evidence), segments.path, 0),
         direction=np.where(segments.direction > 0, shown_directions(evidence.turn), 0),
     )
+    false = false_statements(segments, evidence, library)
+    for row in np.flatnonzero(segments.together).tolist():
+        interval, action = (int(segments.start[row]), int(segments.end[row])), library.actions[segments.action[row]]
+        found = find_partners(joints[clip[row]], int(actor[row]), *interval, action, library)
+        false[row, _ACTION] |= 1 - actor[row] not in found
+    return CheckedSegments(segments, most, false, [[] for _ in clips])
 
 
 def remove_false(checked: CheckedSegments, library: Library) -> CheckedSegments:

@@ -50,7 +50,6 @@ _STATEMENTS: Mapping[Kind, str] = {
     "person": f"{_EVENT} (first|second)",
 }
 """What a statement is about, and its value, by kind."""
-_COUNTED_OTHERWISE = ("steps", "jump")
 _SMALLEST_SIGNAL = 0.08
 """Metres that a signal must span to show an action."""
 _SHORT_STEP = 0.5
@@ -150,7 +149,7 @@ def make_prompts(path: Path = STANDARD, library: Library | None = None) -> list[
             raise UsageError(f"{path}: pairs.{kind} is {count}, and its texts make {len(pairs)} pairs: lower it, or add texts")
         for number, (about, texts) in enumerate(pairs[:count]):
             _verify(texts, library, path)
-            if kind in ("side", "count") and about not in (*LIMBS, *_COUNTED_OTHERWISE):
+            if kind in ("side", "count") and about not in (*LIMBS, "steps", "jump"):
                 _index(about, library, kind)
             names = [f"{kind}-{number:03}-{value}" for value in texts]
             for name, other, (value, text) in zip(names, names[::-1], texts.items(), strict=True):
@@ -162,13 +161,13 @@ def make_prompts(path: Path = STANDARD, library: Library | None = None) -> list[
 def _pairs(config: BenchmarkConfig, kind: str) -> list[tuple[str, dict[str, str]]]:
     """Return all pairs of a kind, each once, in an order that the seed decides: what they are about, and texts by value."""
     found: dict[str, tuple[str, dict[str, str]]] = {}
-    for contrast in config.contrasts:
+    for contrast in (each for each in config.contrasts if each.kind == kind):
         for text, subject, other in product(contrast.texts, config.subjects, config.others):
-            if contrast.kind == kind:
-                filled = {}
-                for value, words in contrast.values.items():
-                    filled[value] = text.format(*words.split("|"), *[""] * 9, subject=subject, other=other)
-                found.setdefault(digest([config.seed, *filled.values()]), (contrast.about, filled))
+            filled = {
+                value: text.format(*words.split("|"), *[""] * 9, subject=subject, other=other)
+                for value, words in contrast.values.items()
+            }
+            found.setdefault(digest([config.seed, *filled.values()]), (contrast.about, filled))
     return [found[key] for key in sorted(found)]
 
 

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 
 from posegen.foundations.arrays import Array
 
-_MIN_FOR_HALVES = 4
-
 
 def frechet_distance(one: ArrayLike, other: ArrayLike) -> float:
     """Return the Fréchet distance ``|m1 - m2|^2 + tr(C1 + C2 - 2 (C1 C2)^(1/2))`` of two sets (Heusel et al. 2017).
@@ -134,7 +132,7 @@ def encoded_spread(features: ArrayLike, reference: ArrayLike | None = None) -> E
     4.0
     """
     own = np.asarray(features, np.float64)
-    halves = frechet_distance(own[::2], own[1::2]) if len(own) >= _MIN_FOR_HALVES else None
+    halves = frechet_distance(own[::2], own[1::2]) if len(own) > 3 else None
     if reference is None:
         return EncodedSpread(len(own), diversity(own), halves)
     other = np.asarray(reference, np.float64)

@@ -125,18 +125,19 @@ def evaluate(
     jobs = [_Job(path, chosen[first : first + SAMPLES_PER_JOB], compared) for first in range(0, len(chosen), SAMPLES_PER_JOB)]
     processes = min(workers or min(available_cores(), 1 + len(chosen) // _WORTH_A_PROCESS), len(jobs))
     mocap = measure_reference(reference, float(dataset.header.fps)) if reference else None
-    tally, found = _Tally(mocap), _Measured(chosen)
+    measures, found = SpreadTally(tuple(MEASURES)), _Measured(chosen)
+    motion = RealismTally(mocap.motions.performances if mocap else ())
     outcomes = run_jobs(_measure, jobs, processes)
     for measured in _in_order(outcomes, len(chosen), progress or Progress()):
-        for name, measures in measured.clips:
-            tally.measures.add(name, measures)
+        for name, own in measured.clips:
+            measures.add(name, own)
         for described in measured.described:
-            tally.motion.add(described)
+            motion.add(described)
         found.gait.add_tally(measured.gait)
         found.statements.update(measured.statements)
         found.uncaptioned.update(measured.uncaptioned)
     return replace(
-        tally.evaluation(path),
+        _evaluation(measures, motion, mocap, path),
         samples=len(chosen),
         walks=found.gait.walks,
         runs=found.gait.runs,
@@ -146,19 +147,11 @@ def evaluate(
     )
 
 
-class _Tally:
-    """Measures of clips, and their motion in the families of a reference, if there is one."""
-
-    def __init__(self, mocap: MeasuredReference | None) -> None:
-        self.mocap, self.measures = mocap, SpreadTally(tuple(MEASURES))
-        self.motion = RealismTally(mocap.motions.performances if mocap else ())
-
-    def evaluation(self, path: AnyPath) -> Evaluation:
-        """Return the evaluation of the clips at a path."""
-        realism = compare_with_reference(self.mocap, self.motion, path) if self.mocap else None
-        reference = self.mocap.spread if self.mocap else None
-        count = len(self.measures)
-        return Evaluation(count, count, self.measures.spreads(), reference=reference, realism=realism)
+def _evaluation(measures: SpreadTally, motion: RealismTally, mocap: MeasuredReference | None, path: AnyPath) -> Evaluation:
+    """Return the evaluation of the clips at a path, with a comparison if there is a reference."""
+    realism = compare_with_reference(mocap, motion, path) if mocap else None
+    reference = mocap.spread if mocap else None
+    return Evaluation(len(measures), len(measures), measures.spreads(), reference=reference, realism=realism)
 
 
 @lru_cache(1)
@@ -230,10 +223,10 @@ def evaluate_clips(clips: Iterable[Recording], name: str, reference: Reference |
         If the reference cannot be read, or it or the clips are too short.
     """
     mocap = measure_reference(reference) if reference else None
-    tally = _Tally(mocap)
+    measures, motion = SpreadTally(tuple(MEASURES)), RealismTally(mocap.motions.performances if mocap else ())
     for clip in clips:
-        tally.measures.add(clip.name, measure_clip(clip))
+        measures.add(clip.name, measure_clip(clip))
         if mocap:
             joints = resample(clip.joints, clip.fps, mocap.fps)
-            tally.motion.add(describe_clip(replace(clip, joints=joints, fps=mocap.fps)))
-    return tally.evaluation(Path(name))
+            motion.add(describe_clip(replace(clip, joints=joints, fps=mocap.fps)))
+    return _evaluation(measures, motion, mocap, Path(name))

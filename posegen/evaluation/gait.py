@@ -175,13 +175,11 @@ def _is_straight(joints: Array, step: int) -> bool:
 def straight_heading(joints: Array, fps: float) -> Heading | None:
     """Return the heading from the first to the last pelvis position of [frame, 22, 3]; None if the pelvis does not move."""
     pelvis = point(joints, "pelvis")[:, [0, 2]]
-    if len(pelvis) < 3:
-        return None
-    way = pelvis[-1] - pelvis[0]
+    way = pelvis[-1:] - pelvis[:1]
     distance = float(np.sqrt((way * way).sum()))
-    if distance == 0:
+    if len(pelvis) < 3 or distance == 0:
         return None
-    ahead = way / distance
+    ahead = way[0] / distance
     # Seen from above with z forward, x points to the left.
     return Heading(distance / (len(pelvis) - 1) * fps, ahead, np.array([ahead[1], -ahead[0]]))
 

@@ -96,9 +96,8 @@ def common_body(joints: Array) -> Array:
     body = np.concatenate([placed[name] for name in ("head", *_PAIRED)], axis=1)
     across = body[:, 1] - body[:, 2] + body[:, 7] - body[:, 8]
     x, z = np.nan_to_num(unit(across[:, [0, 2]]), nan=np.sqrt(0.5)).T[..., None]
-    return np.stack([body[..., 0] * x + body[..., 2] * z, body[..., 1], body[..., 2] * x - body[..., 0] * z], axis=-1).astype(
-        np.float32
-    )
+    turned = np.stack([body[..., 0] * x + body[..., 2] * z, body[..., 1], body[..., 2] * x - body[..., 0] * z], axis=-1)
+    return turned.astype(np.float32)
 
 
 def mirrored(poses: Array) -> Array:
@@ -181,15 +180,14 @@ def _performance(
     wrists = np.stack([point(recording.joints[shown], f"{side}_wrist") for side in ("left", "right")], axis=1)
     jerk = np.diff(low_pass(wrists, recording.fps), 3, axis=0) * recording.fps**3
     parts, cut = _repetitions(body, recording.library, segment), segment is not None and shown.stop == len(recording.joints)
+    repetitions = np.array([] if cut else [_by_progress(part) for part in parts], np.float32)
     return Performance(
         family=family,
         kind=kind,
         person=recording.person,
         clip=recording.name,
         poses=resample(body, recording.fps, RATE).astype(np.float32),
-        repetitions=np.array([] if cut else [_by_progress(part) for part in parts], np.float32).reshape(
-            -1, len(PROGRESS), len(JOINTS), 3
-        ),
+        repetitions=repetitions.reshape(-1, len(PROGRESS), len(JOINTS), 3),
         jerk=float(np.sqrt((jerk * jerk).sum(-1).mean())) if len(jerk) else float("nan"),
     )
 

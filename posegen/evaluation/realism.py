@@ -304,7 +304,6 @@ _UNITS = {
     "shoulders": ("left_shoulder", "right_shoulder"),
     "hips": ("left_hip", "right_hip"),
 }
-UP, FLOOR = "up", "floor"
 
 
 def geometric_features(joints: ArrayLike, fps: float) -> Array:
@@ -328,7 +327,7 @@ def geometric_features(joints: ArrayLike, fps: float) -> Array:
     """
     positions = np.asarray(joints, np.float64)
     where = {name: point(positions, name)[1:] for name in JOINTS}
-    where |= {FLOOR: np.zeros_like(where["pelvis"]), UP: np.zeros_like(where["pelvis"]) + np.array([0.0, 1.0, 0.0])}
+    where |= {"floor": np.zeros_like(where["pelvis"]), "up": np.zeros_like(where["pelvis"]) + np.array([0.0, 1.0, 0.0])}
     speeds = {name: np.diff(point(positions, name), axis=0) * fps for name in JOINTS}
     height = {name: where[name][:, 1] - positions[1:, :, 1].min(-1) for name in JOINTS}
     holds = []

@@ -166,11 +166,9 @@ def block_recordings(dataset: Dataset, block: Block) -> Iterator[Recording]:
 
 def _skeleton(name: str, library: Library, person: int) -> str | Mapping[str, float]:
     """Return the joint placement of a person; the default one where the folder of its library is absent."""
-    if name != LIBRARY_SKELETON:
-        return name
-    if not len(library.skeletons):
-        return DEFAULT_SKELETON
-    return rests_of(library, name)[int(library.skeletons.of_persons(person))]
+    if name == LIBRARY_SKELETON and len(library.skeletons):
+        return rests_of(library, name)[int(library.skeletons.of_persons(person))]
+    return DEFAULT_SKELETON if name == LIBRARY_SKELETON else name
 
 
 def read_reference(path: AnyPath) -> Iterator[Recording]:
@@ -193,9 +191,8 @@ def read_reference(path: AnyPath) -> Iterator[Recording]:
         yield from (clip for clip in dataset_recordings(dataset) if clip.variant == base)
         return
     clips = read_clip_archive(local, ["subjects"])
-    for name, joints, person, family, words in zip(
-        clips.names, clips.joints, clips.subjects, clips.classes, clips.actions, strict=True
-    ):
+    columns = clips.names, clips.joints, clips.subjects, clips.classes, clips.actions
+    for name, joints, person, family, words in zip(*columns, strict=True):
         positions = joints.astype(np.float64)
         present = longest_present(positions)
         if present.stop > present.start:

@@ -30,9 +30,7 @@ SHARES = [name for name, meaning in MEASURES.items() if meaning.startswith("shar
 """Measures that are shares of frames or steps; 0 is best."""
 WIDTH, HEIGHT = 5.2, 4.3
 """Inches of a panel."""
-_LEAST_SHOWN = 10.0
 _WORST_SHOWN = 3
-_LARGE = 10
 _MORE = "--all prints all measures and worst clips; `posegen docs measures` defines them."
 _NOT_CHECKED = "Captions: not checked, because the dataset has no joints or another library than the one posegen finds now"
 OUTCOMES = {True: "pass", False: "fail", None: "none"}
@@ -251,7 +249,7 @@ def _motion_variety(found: Variety) -> Iterator[str]:
 
 
 def _shown(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else f"{value:.{1 if value >= _LARGE else 2}f}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.{1 if value >= 10 else 2}f}"
 
 
 def draw_chart(evaluation: Evaluation, path: Path) -> None:
@@ -277,7 +275,7 @@ def draw_chart(evaluation: Evaluation, path: Path) -> None:
 
 def _draw_bars(axes: Any, title: str, label: str, rows: Sequence[str], sets: dict[str, list[float]]) -> None:
     """Draw a bar for each row and set, with its value in %; shares that are not known have none."""
-    thick, largest = 0.8 / len(sets), _LEAST_SHOWN
+    thick, largest = 0.8 / len(sets), 10.0
     for number, (name, shares) in enumerate(sets.items()):
         values = [0.0 if math.isnan(share) else 100 * share for share in shares]
         at = [y + thick * (number - (len(sets) - 1) / 2) for y in range(len(rows))]

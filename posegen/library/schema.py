@@ -131,11 +131,6 @@ class GaitStyle(Renamed):
     rise: Annotated[float, measured("metres", -0.25, 0.25)] = 0.0
     fixed_parts: Annotated[list[Part], formerly("holds")] = []
 
-    @property
-    def is_one_sided(self) -> bool:
-        """Whether both sides differ."""
-        return self.direction == "sideways" or self.limp > 0
-
 
 class Range(StrictModel):
     """A range of motion in degrees for a joint that an action bends further than usual, and the publication that measured it.
@@ -325,7 +320,8 @@ class Action(Renamed):
             check_pose(pose)
         check_channels(list(self.harmonics))
         self._check_ranges()
-        one_sided = self.gait == "hop" or (self.gait_style is not None and self.gait_style.is_one_sided)
+        style = self.gait_style
+        one_sided = self.gait == "hop" or (style is not None and (style.direction == "sideways" or style.limp > 0))
         at, plain = [key.at for key in self.travel], self.repetitions is not None and not self.layered and self.speed is None
         odd = bool(at) and not (plain and at[0] == 0 and at[-1] == 1 and all(a < b for a, b in pairwise(at)))
         problems = {

@@ -5,7 +5,7 @@ Not responsible for measuring them, see :mod:`posegen.mocap.pose_channels`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Self
 
@@ -93,15 +93,6 @@ class Skeletons:
         It depends on the number of the person alone, so that a dataset shows who has which skeleton. A skeleton of weight 3
         occurs three times as often as one of weight 1.
         """
-        ends = _ends([entry.weight for entry in self.entries.values()])
+        ends = np.cumsum([entry.weight for entry in self.entries.values()])
         turned = np.asarray(number, np.int64) * _STEP % _RING
-        return np.searchsorted(ends, turned / _RING, side="right")
-
-
-def _ends(weights: Sequence[float]) -> Array:
-    """Return the ends of shares of 1, without the last one."""
-    ends, total = [], 0.0
-    for weight in weights:  # sequential additions: the order in a NumPy reduction depends on the CPU
-        total += weight
-        ends.append(total)
-    return np.array(ends[:-1]) / total
+        return np.searchsorted(ends[:-1] / ends[-1], turned / _RING, side="right")

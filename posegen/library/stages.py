@@ -25,8 +25,7 @@ MOST_TRAVEL_KEYS = 40
 Share = Annotated[float, measured("share", 0, 1)]
 Stage = Literal["enter", "cycle", "exit"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-MOST_OFFSETS = 3
-Offsets = Annotated[list[dict[str, float]], Field(max_length=MOST_OFFSETS)]
+Offsets = Annotated[list[dict[str, float]], Field(max_length=3)]
 
 
 class Key(StrictModel):

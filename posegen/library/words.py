@@ -132,15 +132,11 @@ class _Counts(StrictModel):
     steps: Annotated[list[Text], Field(min_length=2, max_length=2)] = ["", ""]
 
 
-_AND: Any = Field(alias="and")
-_WHILE: Any = Field(alias="while")
-
-
 class _Joining(StrictModel):
     then: Annotated[list[Joiner], _Some]
-    and_: Text = _AND
+    and_: Text = Field(alias="and")
     comma: Text
-    while_: Annotated[list[VerbJoiner], _Some] = _WHILE
+    while_: Annotated[list[VerbJoiner], _Some] = Field(alias="while")
     goes_on: Verbs
     meanwhile: Phrases
     begins: Annotated[list[VerbJoiner], Field(max_length=100)] = []
