@@ -9,21 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import (
-    DATASET,
-    WHOLE,
-    Output,
-    command,
-    config_option,
-    dataset_options,
-    folder_option,
-    loads_config,
-    part_option,
-    quoted,
-    seed_option,
-    set_option,
-    workers_option,
-)
+from posegen.cli import options as cli
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.errors import UsageError
 from posegen.foundations.plugins import FIELDS
@@ -35,11 +21,11 @@ if TYPE_CHECKING:
     from posegen.generation.profile import Profile
 
 
-@command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
-@config_option
-@dataset_options
-@folder_option("Dataset folder, or s3://BUCKET/PATH.  [default: data/CONFIG-SEED]", DATASET)
-@part_option("Make")
+@cli.command("posegen generate --samples 10000 --workers 8", "posegen generate --config smoke --out data/first")
+@cli.config_option
+@cli.dataset_options
+@cli.folder_option("Dataset folder, or s3://BUCKET/PATH.  [default: data/CONFIG-SEED]", cli.DATASET)
+@cli.part_option("Make")
 @click.option("--backend", metavar="loky|dask", default="loky", help="Backend of joblib: this machine, or a Dask cluster.")
 @click.option("--scheduler", metavar="ADDRESS", help="Address of the Dask scheduler, such as tcp://10.0.0.1:8786.")
 @click.option(
@@ -48,8 +34,8 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Kill a worker whose shard takes longer, and try again.  [default: at least 5 minutes; none with 1 worker]",
 )
-@loads_config
-def generate(config: Config, out: AnyPath | None, output: Output, **options: Any) -> None:
+@cli.loads_config
+def generate(config: Config, out: AnyPath | None, output: cli.Output, **options: Any) -> None:
     """Generate a dataset of labelled human motion.
 
     The same command resumes an interrupted run; with more samples, it extends the dataset.
@@ -70,7 +56,7 @@ def generate(config: Config, out: AnyPath | None, output: Output, **options: Any
         seconds, rate = result.seconds - result.startup_seconds, result.sequences_per_second
         made = f"{counted(result.sequences_made, 'sequence')} in {f'{seconds:.1f}s' if seconds < 10 else human_time(seconds)}"
         lines = [f"Generated {made}, {rate:,.0f} per second, in {part_text}{result.path}."]
-    shown = quoted(result.path)
+    shown = cli.quoted(result.path)
     if result.part:
         lines += ["Next, once all parts are made:", f"  posegen finish {shown}"]
         output.summary(result, "\n".join(lines))
@@ -86,9 +72,9 @@ def generate(config: Config, out: AnyPath | None, output: Output, **options: Any
     output.summary(result, "\n".join(lines))
 
 
-@command("posegen status data/default-0")
-@click.argument("dataset", type=DATASET)
-def status(dataset: AnyPath, output: Output) -> None:
+@cli.command("posegen status data/default-0")
+@click.argument("dataset", type=cli.DATASET)
+def status(dataset: AnyPath, output: cli.Output) -> None:
     """Show how far DATASET is while runs or parts make it: shards and running parts.
 
     It reads only the names of receipts. `posegen verify` reads the files.
@@ -111,9 +97,9 @@ def status(dataset: AnyPath, output: Output) -> None:
 _GAPS_SHOWN = 10
 
 
-@command("posegen finish data/default-0")
-@click.argument("dataset", type=DATASET)
-def finish(dataset: AnyPath, output: Output) -> int:
+@cli.command("posegen finish data/default-0")
+@click.argument("dataset", type=cli.DATASET)
+def finish(dataset: AnyPath, output: cli.Output) -> int:
     """Publish the samples that the parts of DATASET have made, from the first up to the first gap.
 
     It names the shards that are missing, and the parts to run again. It may be run while parts are being made. The exit code is
@@ -137,22 +123,22 @@ def finish(dataset: AnyPath, output: Output) -> int:
             else "Run the same `posegen generate` command again: it makes and publishes them."
         )
     else:
-        lines += ["Nothing is missing. Next:", f"  posegen verify {quoted(dataset)}"]
+        lines += ["Nothing is missing. Next:", f"  posegen verify {cli.quoted(dataset)}"]
     if result.incomplete_layers:
         fields = ", ".join(result.incomplete_layers)
-        lines.append(f"Incomplete fields: {fields}. Run: posegen derive {quoted(dataset)}")
+        lines.append(f"Incomplete fields: {fields}. Run: posegen derive {cli.quoted(dataset)}")
     output.summary(asdict(result), "\n".join(lines))
     return int(bool(result.missing))
 
 
-@command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
-@click.argument("dataset", type=DATASET)
+@cli.command("posegen derive data/default-0 --add velocity", "posegen derive data/default-0")
+@click.argument("dataset", type=cli.DATASET)
 @click.option(
     "--add", "names", metavar="FIELD", multiple=True, help=f"Field to add: {', '.join(FIELDS.names())}. May be repeated."
 )
-@workers_option
-@part_option("Derive")
-def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: str | None, output: Output) -> None:
+@cli.workers_option
+@cli.part_option("Derive")
+def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: str | None, output: cli.Output) -> None:
     """Compute fields of all samples of DATASET and store them with the others.
 
     The same command resumes an interrupted run, and covers samples that were added since. Without --add, it updates all
@@ -171,7 +157,7 @@ def derive(dataset: AnyPath, names: Sequence[str], workers: int | None, part: st
         work = f"{fields} of {counted(result.samples, 'sample')} ({made}) in {human_time(result.seconds)}"
         text = f"Derived {work}{of_part}: {', '.join(result.arrays)}."
     if result.part:
-        text += f"\nNext, once all parts are derived:\n  posegen finish {quoted(dataset)}"
+        text += f"\nNext, once all parts are derived:\n  posegen finish {cli.quoted(dataset)}"
     output.summary(result, text)
 
 
@@ -180,14 +166,14 @@ _MOST_TARGETS = 20
 
 def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> tuple[int, ...]:
     """Parse numbers of samples separated by commas."""
-    numbers = [WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
+    numbers = [cli.WHOLE.convert(text.strip(), parameter, ctx) for given in texts for text in given.split(",")]
     if len(numbers) > _MOST_TARGETS:
         raise UsageError(f"--target has {len(numbers)} numbers; {_MOST_TARGETS} are the most")
     return tuple(numbers)
 
 
-@command("posegen profile --samples 1000 --target 100000,1000000")
-@config_option
+@cli.command("posegen profile --samples 1000 --target 100000,1000000")
+@cli.config_option
 @click.option(
     "--target",
     "targets",
@@ -196,14 +182,14 @@ def _parse_targets(ctx: click.Context, parameter: click.Parameter, texts: Sequen
     callback=_parse_targets,
     help="Numbers of samples to estimate.  [default: that of the config]",
 )
-@click.option("--repeats", type=WHOLE, default=3, metavar="R", help="Number of measured runs.")
-@click.option("--samples", "measured", type=WHOLE, default=1000, metavar="N", help="Number of samples of each run.")
-@workers_option
-@seed_option
-@set_option
-@folder_option("Folder on the disk to measure, such as that of the dataset.  [default: data/CONFIG-SEED]")
-@loads_config
-def profile(config: Config, measured: int, output: Output, **options: Any) -> None:
+@click.option("--repeats", type=cli.WHOLE, default=3, metavar="R", help="Number of measured runs.")
+@click.option("--samples", "measured", type=cli.WHOLE, default=1000, metavar="N", help="Number of samples of each run.")
+@cli.workers_option
+@cli.seed_option
+@cli.set_option
+@cli.folder_option("Folder on the disk to measure, such as that of the dataset.  [default: data/CONFIG-SEED]")
+@cli.loads_config
+def profile(config: Config, measured: int, output: cli.Output, **options: Any) -> None:
     """Estimate time, memory and disk for a dataset.
 
     The command generates datasets of --samples, several times, in a temporary folder on the disk of --out.
@@ -232,7 +218,7 @@ def _lines(found: Profile) -> Iterator[str]:
             yield f"{target.samples:,} samples do not fit on this disk: they need {human_bytes(target.bytes)}."
 
 
-@command("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion --preset fast")
+@cli.command("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion --preset fast")
 @click.argument("config", metavar="CONFIG")
 @click.option(
     "--task",
@@ -252,10 +238,10 @@ def _lines(found: Profile) -> Iterator[str]:
     metavar="TEXT",
     help="Text to animate with the task motion. May be repeated.",
 )
-@dataset_options
-@folder_option("Result folder.  [default: runs/CONFIG-SEED]")
-@loads_config
-def run(config: Config, out: Path | None, output: Output, **options: Any) -> None:
+@cli.dataset_options
+@cli.folder_option("Result folder.  [default: runs/CONFIG-SEED]")
+@cli.loads_config
+def run(config: Config, out: Path | None, output: cli.Output, **options: Any) -> None:
     """Generate the dataset of CONFIG, embed its captions, train models on it, and evaluate it.
 
     Complete stages are skipped. The same command resumes an interrupted run. A stage that needs other options is run by its
@@ -273,4 +259,4 @@ def run(config: Config, out: Path | None, output: Output, **options: Any) -> Non
     nothing = all(stage.was_complete for stage in stages)
     first = f"Nothing to do: {folder} is complete." if nothing else f"All results are in {folder}."
     lines = [first, *(f"  {stage.name}: {stage.summary}" for stage in stages), "Next:"]
-    output.summary({"path": folder, "stages": stages}, "\n".join([*lines, f"  posegen runs {quoted(folder)}"]))
+    output.summary({"path": folder, "stages": stages}, "\n".join([*lines, f"  posegen runs {cli.quoted(folder)}"]))

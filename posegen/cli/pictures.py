@@ -7,19 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import (
-    DATASET,
-    WHOLE,
-    Output,
-    command,
-    config_option,
-    example,
-    file_option,
-    loads_config,
-    refuse_useless,
-    seed_option,
-    set_option,
-)
+from posegen.cli import options as cli
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.errors import UsageError
 
@@ -27,16 +15,16 @@ if TYPE_CHECKING:
     from posegen.config.schema import Config
 
 
-@click.group(epilog=example("posegen actions show wave -o wave.gif"))
+@click.group(epilog=cli.example("posegen actions show wave -o wave.gif"))
 def actions() -> None:
     """List and draw actions."""
 
 
-@command("posegen actions list", group=actions, name="list")
-@config_option
-@set_option
-@loads_config
-def list_actions(config: Config, output: Output) -> None:
+@cli.command("posegen actions list", group=actions, name="list")
+@cli.config_option
+@cli.set_option
+@cli.loads_config
+def list_actions(config: Config, output: cli.Output) -> None:
     """List all actions of a config's library by family."""
     from posegen.library.load import load_library
 
@@ -63,13 +51,13 @@ def list_actions(config: Config, output: Output) -> None:
     output.result(entries, "\n".join(lines))
 
 
-@command("posegen actions show wave -o wave.gif", group=actions, name="show")
+@cli.command("posegen actions show wave -o wave.gif", group=actions, name="show")
 @click.argument("name", metavar="NAME")
-@file_option("Output file: .gif or .mp4 (animation) or .png (poses).  [default: NAME.gif]", required=False)
-@config_option
-@set_option
-@loads_config
-def draw_action(name: str, out: Path | None, config: Config, output: Output) -> None:
+@cli.file_option("Output file: .gif or .mp4 (animation) or .png (poses).  [default: NAME.gif]", required=False)
+@cli.config_option
+@cli.set_option
+@cli.loads_config
+def draw_action(name: str, out: Path | None, config: Config, output: cli.Output) -> None:
     """Draw one action, performed by a person of average build."""
     from posegen.library.channels import widest
     from posegen.library.load import load_library
@@ -90,20 +78,20 @@ def draw_action(name: str, out: Path | None, config: Config, output: Output) -> 
     output.summary(document, "\n".join([f"Wrote {path}.", *lines]))
 
 
-@command(
+@cli.command(
     "posegen show --config default --sample 7 -o sample.gif",
     "posegen show data/default-0 --sample 3 -o sample.png",
     "posegen show data/default-0 -o sample.mp4",
 )
-@click.argument("dataset", metavar="[DATASET]", required=False, type=DATASET)
+@click.argument("dataset", metavar="[DATASET]", required=False, type=cli.DATASET)
 @click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
-@click.option("--sample", type=WHOLE, metavar="I", default=0, help="Index of the sample.")
+@click.option("--sample", type=cli.WHOLE, metavar="I", default=0, help="Index of the sample.")
 @click.option("--variant", metavar="NAME", default="base", help="Name of the variant.")
-@file_option("Output file: .gif or .mp4 (animation) or .png (poses over time).")
-@seed_option
-@set_option
+@cli.file_option("Output file: .gif or .mp4 (animation) or .png (poses over time).")
+@cli.seed_option
+@cli.set_option
 def show(
-    dataset: AnyPath | None, config: str | None, sample: int, variant: str, out: Path, output: Output, **options: Any
+    dataset: AnyPath | None, config: str | None, sample: int, variant: str, out: Path, output: cli.Output, **options: Any
 ) -> None:
     """Draw a sample of DATASET or of --config, with captions, actions and contacts, as an animation or as poses over time."""
     from posegen.config.schema import MOST_SAMPLES
@@ -116,7 +104,7 @@ def show(
         raise UsageError(f"sample {sample} does not exist; a dataset has at most {MOST_SAMPLES:,} samples")
     if dataset is not None:
         given = {"--config": config, "--set": options["overrides"], "--seed": options["seed"]}
-        refuse_useless("on a dataset, which has its own config and seed", given)
+        cli.refuse_useless("on a dataset, which has its own config and seed", given)
         clip = clip_of_dataset(dataset, sample, variant)
     elif config is not None:
         clip = clip_of_config(config, sample, variant, **options)

@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import (
-    PATH,
-    WHOLE,
-    Output,
-    budget_option,
-    command,
-    folder_option,
-    quoted,
-    refuse_useless,
-    settings_option,
-)
+from posegen.cli import options as cli
 from posegen.dataset.storage.address import storage_of, to_path
 from posegen.foundations.errors import UsageError, require_known
 from posegen.foundations.wording import counted, table
@@ -53,7 +43,7 @@ _TITLES = {
 _RATES = (0.001, 0.01)
 
 
-@command(
+@cli.command(
     "posegen train data/default-0 --task action --preset quick",
     "posegen train default --task action --set steps=200 --out runs/first",
     "posegen train clips.npz --task action --init runs/first --lora 8 --out runs/own",
@@ -71,19 +61,19 @@ _RATES = (0.001, 0.01)
     help="Encoder of the texts of TABLE, or that --task text begins with.  [default: one that needs no download]",
 )
 @click.option("--preset", default="quick", metavar="NAME|PATH", help="Training preset, or the path of a YAML file.")
-@folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
-@settings_option("Change a setting, such as steps=200")
-@click.option("--init", type=PATH, metavar="RUN", help="Initialise with the model of this run.")
+@cli.folder_option("Folder of the run.  [default: runs/TASK-NAME-PRESET]")
+@cli.settings_option("Change a setting, such as steps=200")
+@click.option("--init", type=cli.PATH, metavar="RUN", help="Initialise with the model of this run.")
 @click.option(
     "--lora",
-    type=WHOLE,
+    type=cli.WHOLE,
     metavar="RANK",
     help="Train low-rank adapters of this rank and the output layer only, of --init or an encoder.",
 )
-@budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
+@cli.budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate time and memory, and train nothing.")
 def train(
-    source: str, task: str | None, label: str | None, encoder: str | None, lora: int | None, output: Output, **options: Any
+    source: str, task: str | None, label: str | None, encoder: str | None, lora: int | None, output: cli.Output, **options: Any
 ) -> None:
     """Train a model on a dataset, or on a config whose samples are generated during training and not stored.
 
@@ -119,7 +109,7 @@ def train(
     pairs, score, overrides = (options.pop(name) for name in ("pairs", "score", "overrides"))
     kind = "--pairs" if pairs is not None else "a TABLE" if is_table else of_motion
     given = {"--task": task, "--label": label, "--score": score, "--encoder": encoder, "--init": options["init"]}
-    refuse_useless(f"with {kind}", {option: given[option] for option in _USELESS[kind]})
+    cli.refuse_useless(f"with {kind}", {option: given[option] for option in _USELESS[kind]})
     of_table = kind == "a TABLE" or (task == "attribute" and label is not None)
     named = {"table.label": label, _ENCODER[of_table]: encoder, _RANK[of_table]: lora}
     settings = [*overrides, *(f"{key}={json.dumps(value)}" for key, value in named.items() if value is not None)]
@@ -142,7 +132,7 @@ _Options = dict[str, Any]
 """Attributes of a request that are options: `out`, `budget`, `only_estimate`, `init` and `preset`."""
 
 
-def _train_task(source: str, task: str, overrides: Sequence[str], options: _Options, output: Output) -> None:
+def _train_task(source: str, task: str, overrides: Sequence[str], options: _Options, output: cli.Output) -> None:
     """Train a model on a dataset, a config or clips, and print the result."""
     from posegen.training.settings import load_settings
 
@@ -153,13 +143,13 @@ def _train_task(source: str, task: str, overrides: Sequence[str], options: _Opti
     from posegen.training.train import train as run_training
 
     request = Request(source, task, settings=settings, **options)
-    following = f"predict {quoted(request.run)} DATASET -o predictions.parquet"
+    following = f"predict {cli.quoted(request.run)} DATASET -o predictions.parquet"
     if find_task(task).abilities.generates_motion:
-        following = f"animate {quoted(request.run)} 'a person walks forward' -o out.gif"
+        following = f"animate {cli.quoted(request.run)} 'a person walks forward' -o out.gif"
     _run(run_training, request, output, partial(_summary, "clips", following))
 
 
-def _train_table(source: Path, task: str | None, overrides: Sequence[str], options: _Options, output: Output) -> None:
+def _train_table(source: Path, task: str | None, overrides: Sequence[str], options: _Options, output: cli.Output) -> None:
     """Train a model of a table, and print the result."""
     from posegen.tables.settings import TableRequest, load_table_settings
 
@@ -171,11 +161,11 @@ def _train_table(source: Path, task: str | None, overrides: Sequence[str], optio
     from posegen.tables.run import train_table
 
     request = TableRequest(source, settings, **options)
-    following = f"predict {quoted(request.run)} TABLE -o predictions.parquet"
+    following = f"predict {cli.quoted(request.run)} TABLE -o predictions.parquet"
     _run(train_table, request, output, partial(_summary, "rows", following))
 
 
-def _train_labelled_clips(source: str, label: str, overrides: Sequence[str], options: _Options, output: Output) -> None:
+def _train_labelled_clips(source: str, label: str, overrides: Sequence[str], options: _Options, output: cli.Output) -> None:
     """Train a model of a table with statistics of the motion of a user's clips, and their label."""
     from posegen.dataset.files import write_durably
     from posegen.dataset.header import is_dataset
@@ -193,7 +183,9 @@ def _train_labelled_clips(source: str, label: str, overrides: Sequence[str], opt
     _train_table(run / "clips.parquet", None, overrides, options | {"out": run}, output)
 
 
-def _train_on_pairs(source: str, overrides: Sequence[str], changed: Sequence[str], options: _Options, output: Output) -> None:
+def _train_on_pairs(
+    source: str, overrides: Sequence[str], changed: Sequence[str], options: _Options, output: cli.Output
+) -> None:
     """Fine-tune an encoder on pairs of a table, or of captions of a dataset without any, and print the measures."""
     from posegen.foundations.plugins import require_extra
     from posegen.training.settings import PAIR_PRESETS, PAIR_SETTINGS, load_settings, training_presets
@@ -214,7 +206,7 @@ def _train_on_pairs(source: str, overrides: Sequence[str], changed: Sequence[str
     _run(train_pairs, request, output, partial(_summary_of_pairs, source))
 
 
-def _run(train: Callable[..., Result], request: Any, output: Output, summarise: Callable[[Result], str]) -> None:
+def _run(train: Callable[..., Result], request: Any, output: cli.Output, summarise: Callable[[Result], str]) -> None:
     """Train, and print the summary of a complete training, or why it is not complete."""
     from posegen.foundations.quantities import human_time
 
@@ -288,4 +280,4 @@ def _summary_of_pairs(source: str, result: Result) -> str:
         if rate["far"] in _RATES:
             accepted = f"{100 * rate['test_tar']:.1f} % of the right pairs exceed it"
             lines.append(f"threshold {rate['threshold']:.3f} at a false accept rate of {100 * rate['far']:g} %: {accepted}")
-    return "\n".join([*lines, "Next:", f"  posegen embed {quoted(Path(source))} --encoder {quoted(result.run)}"])
+    return "\n".join([*lines, "Next:", f"  posegen embed {cli.quoted(Path(source))} --encoder {cli.quoted(result.run)}"])

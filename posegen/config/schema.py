@@ -12,17 +12,8 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ModelWrapValidatorHandler,
-    SerializeAsAny,
-    ValidationInfo,
-    create_model,
-    field_validator,
-    model_validator,
-)
+import pydantic
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from posegen.config.identity import NOT_IDENTITY, canonical, text_digest
 from posegen.foundations.constants import MAX_SEED
@@ -84,7 +75,7 @@ def _known_field(name: str) -> str:
     return name
 
 
-Integer = Annotated[int, BeforeValidator(_integer), Field(strict=True)]
+Integer = Annotated[int, pydantic.BeforeValidator(_integer), Field(strict=True)]
 Number = Annotated[float, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 Share = Annotated[Number, Field(ge=0, le=1)]
@@ -174,14 +165,14 @@ class Variants(StrictModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _with_plugins(cls, data: Any, validate: ModelWrapValidatorHandler[Variants]) -> Variants:
+    def _with_plugins(cls, data: Any, validate: pydantic.ModelWrapValidatorHandler[Variants]) -> Variants:
         names = [name for name in data if name not in cls.model_fields] if isinstance(data, dict) else []
         settings = {name: VARIANTS.load(name).settings or bool for name in names if name in VARIANTS and name != "base"}
         if not settings:
             return validate(data)
         # Without a plug-in's key, its variant is disabled.
         fields: dict[str, Any] = {name: (kind | None, None) for name, kind in settings.items()}
-        return create_model(cls.__name__, __base__=cls, **fields).model_validate(data)
+        return pydantic.create_model(cls.__name__, __base__=cls, **fields).model_validate(data)
 
 
 class AgeRange(_Range):
@@ -465,17 +456,17 @@ class Config(StrictModel):
     seed: Annotated[Integer, Field(ge=0, le=MAX_SEED)] = 0
     workers: Annotated[Integer, Field(ge=1, le=1024)] | None = None
     frames: Frames = 250
-    fps: Annotated[Literal[20, 25, 30, 60, 120], BeforeValidator(_integer)] = 25
+    fps: Annotated[Literal[20, 25, 30, 60, 120], pydantic.BeforeValidator(_integer)] = 25
     length: Length | None = None
     skeleton: SkeletonName = DEFAULT_SKELETON
-    variants: SerializeAsAny[Variants] = Variants()
+    variants: pydantic.SerializeAsAny[Variants] = Variants()
     population: Population = Population()
     story: Story = Story()
     captions: Captions = Captions()
     quotas: Quotas | None = None
     store: Store = Store()
 
-    @field_validator("length")
+    @pydantic.field_validator("length")
     @classmethod
     def _fits(cls, length: Length | None, others: ValidationInfo) -> Length | None:
         frames = others.data.get("frames")

@@ -11,16 +11,7 @@ from pathlib import Path
 from posegen.dataset.clip_files import resample
 from posegen.dataset.read import Dataset, content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath
-from posegen.evaluation.captions import (
-    Checked,
-    StatementCounts,
-    Uncaptioned,
-    check_rows,
-    count_statements,
-    find_uncaptioned,
-    library_of_dataset,
-    uncaptioned_shares,
-)
+from posegen.evaluation import captions
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.plausibility import MEASURES, measure_clip
 from posegen.evaluation.realism import (
@@ -62,8 +53,8 @@ class Evaluation:
     walks: list[Walk] = field(default_factory=list)
     runs: list[Run] = field(default_factory=list)
     curves: list[Curve] = field(default_factory=list)
-    statements: dict[str, StatementCounts] | None = None
-    uncaptioned: Uncaptioned | None = None
+    statements: dict[str, captions.StatementCounts] | None = None
+    uncaptioned: captions.Uncaptioned | None = None
     reference: dict[str, Spread] | None = None
     realism: Realism | None = None
 
@@ -85,7 +76,7 @@ class _Measured:
     clips: list[tuple[str, dict[str, float]]] = field(default_factory=list)
     described: list[Described] = field(default_factory=list)
     gait: GaitTally = field(default_factory=GaitTally)
-    statements: Checked = field(default_factory=Counter)
+    statements: captions.Checked = field(default_factory=Counter)
     uncaptioned: Counter[str] = field(default_factory=Counter)
 
 
@@ -142,8 +133,8 @@ def evaluate(
         walks=found.gait.walks,
         runs=found.gait.runs,
         curves=found.gait.curves(),
-        statements=count_statements(found.statements) if library else None,
-        uncaptioned=uncaptioned_shares(found.uncaptioned),
+        statements=captions.count_statements(found.statements) if library else None,
+        uncaptioned=captions.uncaptioned_shares(found.uncaptioned),
     )
 
 
@@ -158,7 +149,7 @@ def _evaluation(measures: SpreadTally, motion: RealismTally, mocap: MeasuredRefe
 def _open(path: AnyPath) -> tuple[Dataset, Library | None]:
     """Open the dataset once for all jobs of this process."""
     dataset = open_dataset(path)
-    return dataset, library_of_dataset(dataset)
+    return dataset, captions.library_of_dataset(dataset)
 
 
 def _measure(job: _Job) -> _Measured:
@@ -169,11 +160,11 @@ def _measure(job: _Job) -> _Measured:
     for block in read_blocks(dataset, job.samples):
         with content_errors(job.path):
             if library:
-                found.statements.update(check_rows(block.joints, block.rows, library, dataset.header.fps))
+                found.statements.update(captions.check_rows(block.joints, block.rows, library, dataset.header.fps))
         for recording in block_recordings(dataset, block):
             found.clips.append((recording.name, measure_clip(recording)))
             found.gait.add(recording)
-            found.uncaptioned.update(find_uncaptioned(recording))
+            found.uncaptioned.update(captions.find_uncaptioned(recording))
             if job.compared and recording.variant == base and int(recording.name.split()[1]) % job.compared == 0:
                 found.described.append(describe_clip(recording))
     return found

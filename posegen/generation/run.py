@@ -31,15 +31,8 @@ from posegen.foundations.errors import PosegenError, ServerError, UsageError, re
 from posegen.foundations.machine import available_cores, most_workers
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes
+from posegen.generation import header as headers
 from posegen.generation.backends import check_backend
-from posegen.generation.header import (
-    bytes_per_sample,
-    check_same_dataset,
-    new_creation,
-    new_header,
-    settings_kept,
-    stored_config,
-)
 from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, collect, run_jobs
 from posegen.generation.plan import Plan, check_free_space, check_space, make_plan
 from posegen.generation.session import write_session
@@ -181,7 +174,7 @@ def _generate(
     workers = workers if workers is not None else config.workers or available_cores()
     _check_arguments(config, samples, workers, shard_timeout)
     name, started = current_run(), time.monotonic()
-    header = new_header(config, load_library(config.story.library))
+    header = headers.new_header(config, load_library(config.story.library))
     with write_session(path, name, create=True, part=part.lock_name if part else "") as check:
         run = _open_run(path, header, samples, name, progress, part)
         try:
@@ -307,7 +300,7 @@ def _make_shards(
     processes = min(workers, max(plan.shards, 2) if run.complete else plan.shards)
     limit = None if shard_timeout is None else TimeLimit(shard_timeout)
     if limit is None and processes > 1:
-        shard_bytes = bytes_per_sample(run.header) * run.header.shard
+        shard_bytes = headers.bytes_per_sample(run.header) * run.header.shard
         limit = TimeLimit(max(LEAST_SHARD_SECONDS, shard_bytes / SLOWEST_BYTES_PER_SECOND), grows=True)
     most = most_workers() if scheduler is None and is_local else processes  # workers of a bucket wait for uploads
     if processes > most:
@@ -368,13 +361,13 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
     others: dict[int, int] = {}
     with shared_lock(path, name, is_part=part is not None):  # another part may be creating the dataset at this moment
         repair_header(path, name, expected.identity)
-        exists, header = is_dataset(path), replace(expected, created=new_creation())
+        exists, header = is_dataset(path), replace(expected, created=headers.new_creation())
         if exists:
             header = load_header(path)
-            check_same_dataset(header, expected, path)
-            if note := settings_kept(header, expected, path):
+            headers.check_same_dataset(header, expected, path)
+            if note := headers.settings_kept(header, expected, path):
                 progress.log(note)
-            stored_config(path, header)
+            headers.stored_config(path, header)
         elif part:
             header = create(path, header, name)
         target = max(samples, header.samples, parts.samples_after_repair(path))

@@ -22,18 +22,9 @@ from posegen.dataset.table_files import require_parquet
 from posegen.foundations.errors import UsageError
 from posegen.foundations.progress import Progress
 from posegen.mocap.sources import SourceClip
+from posegen.training import trained_models
 from posegen.training.data.sources import ClipSource, dataset_origin
 from posegen.training.run_folder import RESULT, read_document
-from posegen.training.trained_models import (
-    INPUTS,
-    SHORTEST,
-    TrainedModel,
-    clip_outputs,
-    encode_clips,
-    load_model,
-    model_outputs,
-    view_for,
-)
 from posegen.training.verification import FALSE_ACCEPT_RATES
 
 
@@ -61,8 +52,8 @@ def predict(run: Path, source: AnyPath, out: Path, progress: Progress | None = N
     UsageError
         If the frame rate differs from that of the training, or `out` does not end in .parquet.
     """
-    trained, dataset = load_model(run, "describe"), open_dataset(source)
-    actors = view_for(trained, dataset)[1].actors if trained.task.reading.by_actor else 1
+    trained, dataset = trained_models.load_model(run, "describe"), open_dataset(source)
+    actors = trained_models.view_for(trained, dataset)[1].actors if trained.task.reading.by_actor else 1
     rows = len(dataset) * len(dataset.header.variants) * actors
     return _write(_sequence_tables(trained, dataset), out, rows, progress)
 
@@ -93,10 +84,11 @@ def predict_clips(run: Path, clips: Iterable[SourceClip], out: Path, progress: P
         If the model predicts nothing about clips, or no clip is left.
     """
     progress = progress or Progress()
-    trained = load_model(run, "describe")
+    trained = trained_models.load_model(run, "describe")
     done = _write(_clip_tables(trained, clips, progress), out, None, progress)
     if not done:
-        raise UsageError(f"no clip has the {SHORTEST} frames that the model needs, {SHORTEST / trained.view.fps:.1f} s")
+        shortest = trained_models.SHORTEST
+        raise UsageError(f"no clip has the {shortest} frames that the model needs, {shortest / trained.view.fps:.1f} s")
     return done
 
 
@@ -121,16 +113,18 @@ def _write(tables: Iterator[pa.Table], out: Path, total: int | None, progress: P
     return done
 
 
-def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:
+def _sequence_tables(trained: trained_models.TrainedModel, dataset: Dataset) -> Iterator[pa.Table]:
     """Yield the predictions for the clips of each chunk, in order of sample and variant."""
     describe, variants = trained.task.abilities.describe, dataset.header.variants
     assert describe is not None, "checked by predict"
-    task, view = view_for(trained, dataset)
+    task, view = trained_models.view_for(trained, dataset)
     task = replace(task, reading=replace(task.reading, first_variant_only=False))
     chunk = dataset.header.chunk
     for numbers in np.split(np.arange(len(dataset)), range(chunk, len(dataset), chunk)):
-        source = ClipSource(dataset_origin(dataset), task.recipes[:INPUTS], view, numbers)
-        for outputs, clips in model_outputs(task, trained.model, source, None, size=len(numbers) * len(variants)):
+        source = ClipSource(dataset_origin(dataset), task.recipes[: trained_models.INPUTS], view, numbers)
+        for outputs, clips in trained_models.model_outputs(
+            task, trained.model, source, None, size=len(numbers) * len(variants)
+        ):
             names = [variants[i] for i in clips["variant"].tolist()]
             order = [clips[name] for name in ("actor", "variant", "sample") if name in clips]
             columns = {"sample": clips["sample"].numpy(), "variant": names}
@@ -138,13 +132,13 @@ def _sequence_tables(trained: TrainedModel, dataset: Dataset) -> Iterator[pa.Tab
             yield pa.table(columns | describe(outputs, clips, trained.view)).take(np.lexsort(order))
 
 
-def _clip_tables(trained: TrainedModel, clips: Iterable[SourceClip], progress: Progress) -> Iterator[pa.Table]:
+def _clip_tables(trained: trained_models.TrainedModel, clips: Iterable[SourceClip], progress: Progress) -> Iterator[pa.Table]:
     describe = trained.task.abilities.describe
     assert describe is not None, "checked by predict_clips"
     for clip in clips:
-        stretches = list(clip_outputs(trained, clip.joints, clip.fps))
+        stretches = list(trained_models.clip_outputs(trained, clip.joints, clip.fps))
         if not stretches:
-            progress.log(f"{clip.name}: left out; the model needs {SHORTEST / trained.view.fps:.1f} s")
+            progress.log(f"{clip.name}: left out; the model needs {trained_models.SHORTEST / trained.view.fps:.1f} s")
         for start, end, inputs, outputs in stretches:
             times = {"start": [clip.begin + start], "end": [clip.begin + end]}
             yield pa.table({"clip": [clip.name], **times, **describe(outputs, inputs, trained.view)})
@@ -199,7 +193,7 @@ def compare_clips(run: Path, one: Iterable[SourceClip], two: Iterable[SourceClip
     UsageError
         If the run has another task or no threshold at this rate, or a recording is too short.
     """
-    trained, result = load_model(run, "calibrate"), read_document(run, RESULT)
+    trained, result = trained_models.load_model(run, "calibrate"), read_document(run, RESULT)
     if result is None or "rates" not in result["table"]:
         raise UsageError(f"{run}: has no calibrated thresholds. Train it again with this version, into another folder")
     known = {rate["far"]: rate for rate in result["table"]["rates"]}
@@ -210,7 +204,9 @@ def compare_clips(run: Path, one: Iterable[SourceClip], two: Iterable[SourceClip
         raise UsageError(f"{run}: has no threshold at a false accept rate of {far:g}; it has {rates}. {hint}")
     rate = known[far]
     first, second = (
-        encode_clips(trained, [(clip.joints, clip.fps) for clip in clips], ", ".join(clip.name for clip in clips[:3]))
+        trained_models.encode_clips(
+            trained, [(clip.joints, clip.fps) for clip in clips], ", ".join(clip.name for clip in clips[:3])
+        )
         for clips in (list(one), list(two))
     )
     similarity = float((first @ second.T).mean())

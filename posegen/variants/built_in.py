@@ -7,18 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from posegen.config.schema import ScaleRange, Shift, SpeedRange
+from posegen.foundations import skeleton
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import PATHS
 from posegen.foundations.scene import LEFT, RIGHT, Scenes, on_grid
-from posegen.foundations.skeleton import (
-    CONTACTS,
-    JOINTS,
-    MIRROR_CONTACTS,
-    MIRROR_JOINTS,
-    MIRROR_PARTS,
-    PARTS,
-    mirror_order,
-)
 from posegen.motion.engine import Motion
 from posegen.variants.copies import copy_motion
 from posegen.variants.variant import Parameters, Variant, factor_between
@@ -26,7 +18,7 @@ from posegen.variants.variant import Parameters, Variant, factor_between
 _SPEED_GAP, _SCALE_GAP = 0.05, 0.03
 """Least differences of the factors from 1."""
 _LEAST_SHIFT = 0.25
-_OTHER_PATH = np.array(mirror_order(PATHS))
+_OTHER_PATH = np.array(skeleton.mirror_order(PATHS))
 
 
 def _draw_speed(limits: SpeedRange, draws: Array) -> dict[str, Array]:
@@ -88,7 +80,7 @@ def _apply_position(scenes: Scenes, parameters: Parameters) -> Scenes:
 
 def _copy_position(motion: Motion, source: int, target: int, parameters: Parameters) -> None:
     offset_x, offset_z = parameters["offset_x"], parameters["offset_z"]
-    orders = [range(len(names)) for names in (JOINTS, PARTS, CONTACTS)]
+    orders = [range(len(names)) for names in (skeleton.JOINTS, skeleton.PARTS, skeleton.CONTACTS)]
     copy_motion(motion, source, target, orders, (1, 1, 1), np.stack([offset_x, np.zeros_like(offset_x), offset_z], -1))
 
 
@@ -127,7 +119,7 @@ def _apply_mirror(scenes: Scenes, _parameters: Parameters) -> Scenes:
 
 
 def _copy_mirror(motion: Motion, source: int, target: int, _parameters: Parameters) -> None:
-    orders = (MIRROR_JOINTS, MIRROR_PARTS, MIRROR_CONTACTS)
+    orders = (skeleton.MIRROR_JOINTS, skeleton.MIRROR_PARTS, skeleton.MIRROR_CONTACTS)
     copy_motion(motion, source, target, orders, (-1, 1, 1), np.zeros((len(motion.joints), 3)))
 
 
