@@ -18,15 +18,9 @@ from pathlib import Path
 
 import xxhash
 
-from posegen.dataset import receipts
+from posegen.dataset import layout, lock, object_reader, parts, receipts, shard_codec
 from posegen.dataset.header import check_metadata, load_header
-from posegen.dataset.layout import ROWS, Header, check_folders, content_of, receipt_path, shard_of, shard_path
-from posegen.dataset.lock import is_being_written
 from posegen.dataset.manifest import Manifest, load_manifest
-from posegen.dataset.object_reader import ObjectReader, open_objects
-from posegen.dataset.parts import samples_after_repair
-from posegen.dataset.receipts import Receipt, StoredFile
-from posegen.dataset.shard_codec import check_shard
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.folder import open_plain
 from posegen.foundations.errors import PosegenError
@@ -67,15 +61,15 @@ class CheckedFiles:
     """
 
     path: AnyPath
-    header: Header
-    listed: Mapping[str, StoredFile]
+    header: layout.Header
+    listed: Mapping[str, receipts.StoredFile]
     counts: Mapping[int, int]
     absent: Mapping[str, str] = field(default_factory=dict)
-    objects: ObjectReader | None = None
+    objects: object_reader.ObjectReader | None = None
     checked: set[str] = field(default_factory=set)
     manifest: Manifest | None = None
 
-    def find(self, name: str) -> StoredFile | None:
+    def find(self, name: str) -> receipts.StoredFile | None:
         """Return the expected size and hash of a file, by its path inside the dataset; None if there is no such file.
 
         Raises
@@ -84,17 +78,17 @@ class CheckedFiles:
             If its receipt is read now, and is missing or damaged, or if the file belongs to an incomplete layer.
         """
         covered = self.manifest.shards if self.manifest else 0
-        shard = shard_of(self.header, name) if covered and name not in self.listed else None
+        shard = layout.shard_of(self.header, name) if covered and name not in self.listed else None
         found = (self.listed if shard is None or shard >= covered else self._files_of(shard)).get(name)
         if found is None and name in self.absent:
             raise PosegenError(self.absent[name])
         return found
 
     @cached_property
-    def _files_of(self) -> Callable[[int], Mapping[str, StoredFile]]:
+    def _files_of(self) -> Callable[[int], Mapping[str, receipts.StoredFile]]:
         return lru_cache(_RECENT_SHARDS)(self._read_listed)
 
-    def _read_listed(self, shard: int) -> Mapping[str, StoredFile]:
+    def _read_listed(self, shard: int) -> Mapping[str, receipts.StoredFile]:
         """Read the receipts of a shard that the manifest covers."""
         samples = receipts.load_receipt(self.path, self.header, shard)
         files = dict(samples.files)
@@ -108,11 +102,11 @@ class CheckedFiles:
 
     def sizes(self) -> dict[str, int]:
         """Return the size on disk of each field and of the rows, in bytes by name."""
-        sizes = dict.fromkeys((*(field.name for field in self.header.all_fields), ROWS), 0)
+        sizes = dict.fromkeys((*(field.name for field in self.header.all_fields), layout.ROWS), 0)
         for name, size in self.manifest.sizes.items() if self.manifest else ():
             sizes[name] += size
         for name, file in self.listed.items():
-            sizes[content_of(name)] += file.bytes
+            sizes[layout.content_of(name)] += file.bytes
         return sizes
 
     def read_ranges(self, name: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -148,15 +142,15 @@ class CheckedFiles:
         except ValueError as error:
             raise self.damaged(name, str(error)) from error
         except OSError as error:
-            shard = shard_of(self.header, name) or 0
+            shard = layout.shard_of(self.header, name) or 0
             hint = receipts.derive_hint(self.path) if self.header.layer_of(name) else receipts.generate_hint(shard)
             fault = f"cannot be read ({error.strerror})"
             raise DamagedFileError(f"{self.path}: shard {shard}: {name}: {fault}. {hint}", fault) from error
 
     def damaged(self, name: str, fault: str = "checksum mismatch") -> DamagedFileError:
         """Return the error for a file whose content is wrong."""
-        shard = shard_of(self.header, name) or 0
-        fault = f"{fault} (receipt {Path(receipt_path(shard)).name})"
+        shard = layout.shard_of(self.header, name) or 0
+        fault = f"{fault} (receipt {Path(layout.receipt_path(shard)).name})"
         hint = f"Run: posegen verify {self.path} --repair"
         return DamagedFileError(f"{self.path}: shard {shard} is damaged: {name}: {fault}. {hint}", fault)
 
@@ -164,13 +158,13 @@ class CheckedFiles:
         """Read a whole file as :meth:`read_ranges` does."""
         return self.read_ranges(name, [(0, sys.maxsize)])[0]
 
-    def _check(self, name: str, file: BufferedReader, expected: StoredFile) -> None:
+    def _check(self, name: str, file: BufferedReader, expected: receipts.StoredFile) -> None:
         digest = hashlib.file_digest(file, xxhash.xxh3_128).hexdigest()
-        if StoredFile(file.tell(), digest) != expected:
+        if receipts.StoredFile(file.tell(), digest) != expected:
             raise self.damaged(name)
         if field := self.header.field_of(name):
             try:
-                check_shard(field, partial(_read_ranges, file), file.tell(), self.header.shard, self.header.chunk)
+                shard_codec.check_shard(field, partial(_read_ranges, file), file.tell(), self.header.shard, self.header.chunk)
             except ValueError as error:
                 raise self.damaged(name, str(error)) from error
 
@@ -192,17 +186,17 @@ def open_files(path: AnyPath) -> CheckedFiles:
         If anything is missing or damaged; names the first such file or shard, and the hint.
     """
     header, opened = load_header(path), path
-    if (samples := samples_after_repair(path)) > header.samples:
+    if (samples := parts.samples_after_repair(path)) > header.samples:
         repair = f"posegen verify {path} --repair"
-        hint = "Wait until it has ended" if is_being_written(path) else f"Run: {repair}"
+        hint = "Wait until it has ended" if lock.is_being_written(path) else f"Run: {repair}"
         raise PosegenError(f"{path}: a repair has not finished: {header.samples} of {samples} samples are visible. {hint}")
-    check_folders(path, header)
+    layout.check_folders(path, header)
     check_metadata(path, header)
     manifest = load_manifest(path, header)
     covered = manifest.shards if manifest else 0
     if manifest is None:  # to list a large dataset takes long: there, an absent file is an error on reading
         path = storage_of(path).listed()
-    files: dict[str, StoredFile] = {}
+    files: dict[str, receipts.StoredFile] = {}
     counts = dict.fromkeys(range(covered), header.shard)
     load = partial(receipts.load_receipt, path, header)
     for receipt in storage_of(path).map(load, range(covered, header.shards())):
@@ -218,10 +212,10 @@ def open_files(path: AnyPath) -> CheckedFiles:
     for layer in header.layers:
         first = covered if manifest and manifest.covers(layer) else 0
         for shard, result in receipts.list_layer_receipts(path, header, layer, range(first, header.shards())):
-            if isinstance(result, Receipt):
+            if isinstance(result, receipts.Receipt):
                 files |= result.files
             else:
                 msg = f"{path}: shard {shard}: {result}. {receipts.derive_hint(path)}"
-                absent |= {shard_path(entry, shard): msg for entry in layer.fields}
-    objects = open_objects(opened, header, cached=True)
+                absent |= {layout.shard_path(entry, shard): msg for entry in layer.fields}
+    objects = object_reader.open_objects(opened, header, cached=True)
     return CheckedFiles(opened, header, files, counts, absent, objects, manifest=manifest)

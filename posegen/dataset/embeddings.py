@@ -28,16 +28,13 @@ import xxhash
 from numpy.typing import ArrayLike
 from pydantic import Field
 
-from posegen.dataset import overlays
-from posegen.dataset.documents import Document, Origin
-from posegen.dataset.files import exists, load_document
+from posegen.dataset import documents, files, overlays, tables
 from posegen.dataset.header import encode_array_metadata, encode_group_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Positive, shard_path
 from posegen.dataset.object_reader import ReadCache, cache_of
 from posegen.dataset.overlays import OverlayReceipt
 from posegen.dataset.shard_codec import decode_shard, reader_of
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
-from posegen.dataset.tables import column_numbers
 from posegen.foundations.arrays import Array, grouped
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.hashing import byte_hash
@@ -54,7 +51,7 @@ _CACHE_BYTES = 256 << 20
 
 
 @dataclass(frozen=True)
-class EmbeddingHeader(Document):
+class EmbeddingHeader(documents.Document):
     """Content of `embeddings.json`.
 
     Attributes
@@ -218,8 +215,8 @@ class Embeddings:
     def _read_grid(self, shard: int) -> Array:
         table, samples = self._table(shard), self._rows[shard].count
         variants = self._dataset.variants
-        sample, caption, row = (column_numbers(table.column(name)) for name in ("sample", "caption", "row"))
-        variant = column_numbers(pc.index_in(table.column("variant"), pa.array(variants)))
+        sample, caption, row = (tables.column_numbers(table.column(name)) for name in ("sample", "caption", "row"))
+        variant = tables.column_numbers(pc.index_in(table.column("variant"), pa.array(variants)))
         grid = np.full((samples, len(variants), self.captions), -1, np.int64)
         grid[sample - shard * self._dataset.shard, variant, caption] = row
         return grid
@@ -238,7 +235,7 @@ class Embeddings:
         try:
             vectors = decode_shard(header.field, reader_of(data), len(data), header.shard, header.chunk, rows)
         except (ValueError, IndexError) as error:
-            origin = Origin(str(self.folder / name), overlays.overlay_hint(self.folder))
+            origin = documents.Origin(str(self.folder / name), overlays.overlay_hint(self.folder))
             raise origin.error(f"cannot be decoded ({error})") from error
         return vectors.astype(np.float32, copy=False)
 
@@ -298,7 +295,7 @@ def _read_receipts(folder: AnyPath, header: EmbeddingHeader, dataset: Header) ->
 def encoder_folders(dataset: AnyPath) -> list[AnyPath]:
     """List the folders of the embeddings of a dataset, complete or not."""
     folders = [dataset / FOLDER / name for name in sorted(storage_of(dataset / FOLDER).list_names())]
-    return [folder for folder in folders if exists(folder / HEADER_FILE)]
+    return [folder for folder in folders if files.exists(folder / HEADER_FILE)]
 
 
 def count_embedded(folder: AnyPath) -> tuple[int, int]:
@@ -339,7 +336,7 @@ def load_embedding_header(folder: AnyPath) -> EmbeddingHeader | None:
     """Read the header of an encoder's embeddings; None if there is none, PosegenError if it is damaged."""
     file = folder / HEADER_FILE
     hint = f"Delete {file} and run the same `posegen embed` command again: undamaged files are kept"
-    return load_document(EmbeddingHeader, file, hint)
+    return files.load_document(EmbeddingHeader, file, hint)
 
 
 def embedding_metadata(header: EmbeddingHeader, texts: int) -> dict[str, bytes]:

@@ -18,12 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posegen.dataset import layout
-from posegen.dataset.documents import Origin, parse, unseal
+from posegen.dataset import documents, layout, shard_codec
 from posegen.dataset.files import exists, has_content, read_file, write_durably
 from posegen.dataset.layout import HEADER_FILE, ArrayField, Header, array_path
 from posegen.dataset.receipts import complete_prefix, complete_shards
-from posegen.dataset.shard_codec import COMPRESSION
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.errors import PosegenError, UsageError, require_local
 from posegen.foundations.validation import validated
@@ -79,8 +77,8 @@ def load_header(path: AnyPath) -> Header:
             f"It holds datasets; name one: {', '.join(inside)}" if inside else "Name a folder that `posegen generate` has made"
         )
         raise UsageError(f"{path}: is not a dataset: it has no {HEADER_FILE}. {fix}") from error
-    origin = Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))
-    return parse(Header, unseal(data, origin), origin)
+    origin = documents.Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))
+    return documents.parse(Header, documents.unseal(data, origin), origin)
 
 
 def read_config(path: AnyPath, header: Header) -> Config:
@@ -132,7 +130,7 @@ def repair_header(path: AnyPath, run: str, identity: str | None = None) -> None:
 def _is_lost(path: AnyPath) -> bool:
     """Return whether the header is missing, damaged or replaced by another document; one of a later format is not lost."""
     try:
-        document = unseal(read_file(path / HEADER_FILE, _MAX_BYTES), Origin(HEADER_FILE, ""))
+        document = documents.unseal(read_file(path / HEADER_FILE, _MAX_BYTES), documents.Origin(HEADER_FILE, ""))
     except (FileNotFoundError, PosegenError):
         return True
     return layout.COPY_KEY in document or "format_version" not in document
@@ -140,11 +138,11 @@ def _is_lost(path: AnyPath) -> bool:
 
 def _load_copy(path: AnyPath) -> Header | None:
     """Read the copy of the header; None if there is no valid one."""
-    origin = Origin(layout.COPY_FILE, "")
+    origin = documents.Origin(layout.COPY_FILE, "")
     try:
-        document = unseal(read_file(path / layout.COPY_FILE, _MAX_BYTES), origin)
+        document = documents.unseal(read_file(path / layout.COPY_FILE, _MAX_BYTES), origin)
         document.pop(layout.COPY_KEY, None)  # absent if the two files were exchanged
-        return parse(Header, document, origin).with_samples(0)
+        return documents.parse(Header, document, origin).with_samples(0)
     except (FileNotFoundError, PosegenError):
         return None
 
@@ -283,7 +281,7 @@ def check_metadata(path: AnyPath, header: Header) -> None:
 def _sharding_codec(chunk: int, field: ArrayField) -> dict[str, Any]:
     itemsize = np.dtype(field.dtype).itemsize
     little_endian = {"name": "bytes", "configuration": {"endian": "little"}}
-    compressor = {"name": "blosc", "configuration": {"typesize": itemsize, **COMPRESSION}}
+    compressor = {"name": "blosc", "configuration": {"typesize": itemsize, **shard_codec.COMPRESSION}}
     checksum = {"name": "crc32c"}
     return {
         "name": "sharding_indexed",

@@ -17,12 +17,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from posegen.dataset import documents, files, layout, splits
 from posegen.dataset.batches import ArrayShape, Source, make_batches
-from posegen.dataset.documents import FORMAT_VERSION, Count, Document, Origin, read_sealed, seal
-from posegen.dataset.files import write_durably
-from posegen.dataset.layout import Positive
 from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
-from posegen.dataset.splits import is_in_split
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
@@ -82,7 +79,7 @@ class MixSource:
         """Return whether each position of an epoch has a sample, and one of the split if there is one: bool [position]."""
         every = [np.ones(source.samples, bool) for source in self.sources]
         if split is not None:
-            every = [is_in_split(source.seed, source.samples, split) for source in self.sources]
+            every = [splits.is_in_split(source.seed, source.samples, split) for source in self.sources]
         return self._spread(every)
 
     def _spread(self, of_each: Sequence[Array]) -> Array:
@@ -222,19 +219,19 @@ def concat(datasets: Sequence[str | AnyPath | Dataset], weights: Sequence[float]
 
 
 @dataclass(frozen=True)
-class _Part(Document):
+class _Part(documents.Document):
     """A dataset of a mix: its address in a bucket, or its path relative to the file."""
 
     path: str
     identity: str
-    samples: Count
+    samples: documents.Count
 
 
 @dataclass(frozen=True)
-class _MixDocument(Document):
+class _MixDocument(documents.Document):
     """The file of a mix."""
 
-    format_version: Positive
+    format_version: layout.Positive
     datasets: list[_Part]
     weights: list[float] | None
     where: Literal[""] = ""
@@ -263,7 +260,7 @@ def write_mix(path: str | Path, mix: Mix) -> None:
         address = Path(os.path.relpath(local, path.parent)).as_posix() if local else str(dataset.path)
         parts.append(_Part(address, dataset.header.identity, len(dataset)))
     weights = None if mix.weights is None else [float(weight) for weight in mix.weights]
-    write_durably(path, seal(_MixDocument(FORMAT_VERSION, parts, weights), indent=2))
+    files.write_durably(path, documents.seal(_MixDocument(documents.FORMAT_VERSION, parts, weights), indent=2))
 
 
 def open_mix(path: str | Path) -> Mix:
@@ -287,7 +284,7 @@ def open_mix(path: str | Path) -> Mix:
         data = path.read_bytes()
     except OSError as error:
         raise PosegenError(f"{path}: cannot be read ({error.strerror or error})") from error
-    document = read_sealed(_MixDocument, data, Origin(str(path), f"{_HINT}."))
+    document = documents.read_sealed(_MixDocument, data, documents.Origin(str(path), f"{_HINT}."))
     datasets = [open_dataset(part.path if "://" in part.path else path.parent / part.path) for part in document.datasets]
     for part, dataset in zip(document.datasets, datasets, strict=True):
         if (dataset.header.identity, len(dataset)) != (part.identity, part.samples):

@@ -12,16 +12,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed, seal
+from posegen.dataset import documents, layout, receipts, runs, tables
 from posegen.dataset.files import check_real_folders, explain_unreadable, read_file
-from posegen.dataset.layout import OVERLAYS
 from posegen.dataset.object_reader import ReadCache, read_object
-from posegen.dataset.receipts import StoredFile, stored_file
-from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.bucket import ATTEMPTS_TO_COMMIT
 from posegen.dataset.storage.storage import ConflictError
-from posegen.dataset.tables import UNDECODABLE, decode_table
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.wording import shown
 
@@ -39,7 +35,7 @@ _MAX_NAME_LENGTH = 100
 
 
 @dataclass(frozen=True)
-class OverlayReceipt(Document):
+class OverlayReceipt(documents.Document):
     """Marks a part of an overlay complete.
 
     - ``rows``, per shard of the dataset: each of its captions has the number of its text. `source` is the hash of the shard's
@@ -66,11 +62,11 @@ class OverlayReceipt(Document):
     """
 
     kind: str
-    shard: Count
-    count: Count
+    shard: documents.Count
+    count: documents.Count
     source: str
-    numbers: dict[str, Count]
-    files: dict[str, StoredFile]
+    numbers: dict[str, documents.Count]
+    files: dict[str, receipts.StoredFile]
     seconds: float
     made_by_run: str
 
@@ -124,14 +120,14 @@ def commit_part(
     files : mapping of str to sequence of bytes
         Content of each file in pieces, by its path inside `folder`.
     """
-    stored = {name: stored_file(pieces) for name, pieces in files.items()}
-    receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), current_run())
+    stored = {name: receipts.stored_file(pieces) for name, pieces in files.items()}
+    receipt = OverlayReceipt(kind, shard, count, source, dict(numbers), stored, round(seconds, 3), runs.current_run())
     for attempt in range(ATTEMPTS_TO_COMMIT):
         try:
             with storage_of(folder).writer(receipt=_receipt_path(folder, kind, shard)) as writer:
                 for name, pieces in files.items():
                     writer.write(folder / name, pieces)
-                writer.commit(seal(receipt))
+                writer.commit(documents.seal(receipt))
             break
         except ConflictError:
             found = intact_receipt(folder, kind, shard)  # None if a third run is about to store the part
@@ -153,8 +149,8 @@ def read_overlay_receipt(folder: AnyPath, kind: str, shard: int) -> OverlayRecei
         If it is damaged or belongs to something else.
     """
     path = _receipt_path(folder, kind, shard)
-    origin = Origin(str(path), overlay_hint(folder))
-    receipt = read_sealed(OverlayReceipt, read_file(path, MAX_BYTES), origin)
+    origin = documents.Origin(str(path), overlay_hint(folder))
+    receipt = documents.read_sealed(OverlayReceipt, read_file(path, documents.MAX_BYTES), origin)
     if (receipt.kind, receipt.shard) != (kind, shard):
         raise origin.error("belongs to another shard")
     return receipt
@@ -181,7 +177,7 @@ def read_part(folder: AnyPath, receipt: OverlayReceipt, name: str, cache: ReadCa
     PosegenError
         If it is missing or damaged; names it and the hint.
     """
-    origin = Origin(str(folder / name), overlay_hint(folder))
+    origin = documents.Origin(str(folder / name), overlay_hint(folder))
     if name not in receipt.files:
         raise origin.error("is not in its receipt")
     path, file = folder / name, receipt.files[name]
@@ -200,14 +196,14 @@ def read_part_table(
     """Read a Parquet file as :func:`read_part` does; PosegenError also if it has another number of rows or other columns."""
     data = read_part(folder, receipt, name, cache)
     try:
-        return decode_table(data, rows).cast(schema)
-    except UNDECODABLE as error:
-        raise Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
+        return tables.decode_table(data, rows).cast(schema)
+    except tables.UNDECODABLE as error:
+        raise documents.Origin(str(folder / name), overlay_hint(folder)).error(f"cannot be decoded ({error})") from error
 
 
 def overlay_hint(folder: AnyPath) -> str:
     """Return the hint for an overlay of which something is damaged or missing."""
-    command = f"posegen {OVERLAYS[folder.parent.name]} {folder.parent.parent}"
+    command = f"posegen {layout.OVERLAYS[folder.parent.name]} {folder.parent.parent}"
     return f"Run the same `{command}` command again: it makes only what is damaged or missing"
 
 

@@ -16,15 +16,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from posegen.dataset import tables
+from posegen.dataset import layout, object_reader, tables
 from posegen.dataset.batches import make_batches
 from posegen.dataset.batches.windows import CAPTIONS, ArrayShape
 from posegen.dataset.checked_files import CheckedFiles, open_files
 from posegen.dataset.counts import Counts, add_counts, count_content, labels_field, no_counts
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import read_config
-from posegen.dataset.layout import ROWS, ArrayField, Header, rows_path, shard_path
-from posegen.dataset.object_reader import open_objects
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
 from posegen.dataset.shard_codec import as_slice, chunk_ranges, chunk_slices, decode_chunk, decode_shard, read_index
 from posegen.dataset.storage.address import AnyPath, to_path
@@ -120,8 +118,8 @@ class StoredSource:
             found[rows.column("sample").to_numpy(), [self.variants.index(name) for name in names]] = True
         return found
 
-    def _load_array(self, field: ArrayField, shard: int, position: int, variants: Sequence[int], buffer: Array) -> None:
-        path = shard_path(field, shard)
+    def _load_array(self, field: layout.ArrayField, shard: int, position: int, variants: Sequence[int], buffer: Array) -> None:
+        path = layout.shard_path(field, shard)
         file = self._files.find(path)
         if file is None:
             buffer[...] = field.fill
@@ -156,7 +154,7 @@ def read_table(files: CheckedFiles, shard: int, columns: Sequence[str] | None = 
     PosegenError
         If it is missing or damaged; names the shard and the hint.
     """
-    name, header = rows_path(shard), files.header
+    name, header = layout.rows_path(shard), files.header
     first, count, variants = shard * header.shard, files.counts[shard], len(header.variants)
     try:
         table = tables.decode_table(files.read(name), count * variants, columns)
@@ -385,7 +383,7 @@ class Dataset:
 
     def rows_hash(self, shard: int) -> str:
         """Return the hash of the file with the sequences of a shard."""
-        return self.receipt(shard).files[rows_path(shard)].xxh3
+        return self.receipt(shard).files[layout.rows_path(shard)].xxh3
 
     def hashes(self, shard: int) -> dict[str, str]:
         """Return the content hashes of a shard, including those of its layers, by field."""
@@ -401,8 +399,8 @@ class Dataset:
     def compute_hashes(self, shard: int, names: Sequence[str] | None = None) -> dict[str, str]:
         """Hash the visible samples of a shard from their values: as in a receipt, by field and for `rows`, or some of them."""
         found, first = dict[str, str](), shard * self.header.shard
-        for name in (*self.fields, ROWS) if names is None else names:
-            if name == ROWS:
+        for name in (*self.fields, layout.ROWS) if names is None else names:
+            if name == layout.ROWS:
                 found[name] = tables.hash_rows(self.table(shard), len(self.header.variants))
             else:
                 blocks = self.blocks(name, first, first + self.header.count(shard))
@@ -429,9 +427,9 @@ class Dataset:
         blocks = self.blocks(labels.name, start, start + self.header.count(shard)) if labels else ()
         return count_content(self.header, self.table(shard), (block[:, 0] for block in blocks))
 
-    def _decode(self, field: ArrayField, shard: int, rows: Array) -> Array:
+    def _decode(self, field: layout.ArrayField, shard: int, rows: Array) -> Array:
         """Decode samples of a shard, given by their positions in it: ndarray [n, *shape]."""
-        name, header = shard_path(field, shard), self.header
+        name, header = layout.shard_path(field, shard), self.header
         file = self._files.find(name)
         if file is None:
             return np.full((len(rows), *field.shape), field.fill, field.dtype)
@@ -457,7 +455,7 @@ def content_errors(path: str | AnyPath) -> Iterator[None]:
         raise PosegenError(msg) from error
 
 
-def open_shard(path: AnyPath, header: Header, receipt: Receipt) -> Dataset:
+def open_shard(path: AnyPath, header: layout.Header, receipt: Receipt) -> Dataset:
     """Open only one shard of a dataset, with all samples in it, even if fewer are visible.
 
     Parameters
@@ -469,7 +467,7 @@ def open_shard(path: AnyPath, header: Header, receipt: Receipt) -> Dataset:
         Receipt of the shard, or of a layer of the shard: only the files in it can be read.
     """
     extended = header.with_samples(receipt.first + receipt.count)
-    objects = open_objects(path, extended, cached=False)
+    objects = object_reader.open_objects(path, extended, cached=False)
     return Dataset(CheckedFiles(path, extended, receipt.files, {receipt.shard: receipt.count}, objects=objects))
 
 

@@ -19,12 +19,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from posegen.dataset import documents, layout, tables
 from posegen.dataset.counts import Counts, count_of_actions
-from posegen.dataset.documents import MAX_BYTES, Count, Document, Origin, read_sealed
 from posegen.dataset.files import read_file
-from posegen.dataset.layout import ROWS, Header, Layer, Positive, check_folders, receipt_path, rows_path, shard_path
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.dataset.tables import max_table_bytes
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.hashing import byte_hash
 
@@ -36,10 +34,10 @@ _HEX = b"0123456789abcdef"
 
 
 @dataclass(frozen=True)
-class StoredFile(Document):
+class StoredFile(documents.Document):
     """Size and XXH3-128 hash of a file's bytes."""
 
-    bytes: Count
+    bytes: documents.Count
     xxh3: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
 
 
@@ -60,7 +58,7 @@ def stored_file(pieces: Sequence[bytes]) -> StoredFile:
 
 
 @dataclass(frozen=True)
-class Receipt(Document):
+class Receipt(documents.Document):
     """Content of a receipt.
 
     Attributes
@@ -83,13 +81,13 @@ class Receipt(Document):
         What the samples contain; None in receipts of layers and of older versions.
     """
 
-    shard: Count
-    first: Count
-    count: Positive
+    shard: documents.Count
+    first: documents.Count
+    count: layout.Positive
     identity: str
     content: dict[str, str]
     files: dict[str, StoredFile]
-    rows: Count
+    rows: documents.Count
     seconds: float
     made_by_run: str
     counts: Counts | None = None
@@ -110,13 +108,13 @@ def derive_hint(path: AnyPath) -> str:
     return f"Run: posegen derive {path}"
 
 
-def receipt_identity(header: Header, layer: Layer | None = None) -> str:
+def receipt_identity(header: layout.Header, layer: layout.Layer | None = None) -> str:
     """Return the identity in receipts: that of the dataset; for a layer, also the version of the algorithm."""
     return header.identity if layer is None else f"{header.identity} {layer.name} {layer.version}"
 
 
 def read_receipt(
-    path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+    path: AnyPath, header: layout.Header, shard: int, layer: layout.Layer | None = None, samples: Receipt | None = None
 ) -> Receipt:
     """Read the receipt of a shard, or of a layer of it, and check it against the header, without looking at files.
 
@@ -138,22 +136,22 @@ def read_receipt(
     PosegenError
         If the receipt is damaged or belongs to something else; states only the reason.
     """
-    receipt = _read(path / receipt_path(shard, layer))
+    receipt = _read(path / layout.receipt_path(shard, layer))
     fault = _find_fault(receipt, header, shard, layer, samples)
     if fault:
         raise PosegenError(fault)
     return receipt
 
 
-def is_foreign_receipt(path: AnyPath, header: Header, shard: int) -> bool:
+def is_foreign_receipt(path: AnyPath, header: layout.Header, shard: int) -> bool:
     """Return whether a shard's receipt is undamaged and belongs to another dataset or shard."""
     try:
-        return _find_fault(_read(path / receipt_path(shard)), header, shard) is not None
+        return _find_fault(_read(path / layout.receipt_path(shard)), header, shard) is not None
     except (FileNotFoundError, PosegenError):
         return False
 
 
-def load_receipt(path: AnyPath, header: Header, shard: int) -> Receipt:
+def load_receipt(path: AnyPath, header: layout.Header, shard: int) -> Receipt:
     """Read a shard's receipt as :func:`read_receipt` does, with complete error messages.
 
     Raises
@@ -166,12 +164,12 @@ def load_receipt(path: AnyPath, header: Header, shard: int) -> Receipt:
     except (FileNotFoundError, PosegenError) as error:
         is_missing = isinstance(error, FileNotFoundError)
         fault = "is missing, so the shard is not complete" if is_missing else error
-        msg = f"{path}: shard {shard}: {receipt_path(shard)}: the receipt {fault}. {generate_hint(shard)}"
+        msg = f"{path}: shard {shard}: {layout.receipt_path(shard)}: the receipt {fault}. {generate_hint(shard)}"
         raise PosegenError(msg) from error
 
 
 def list_layer_receipts(
-    path: AnyPath, header: Header, layer: Layer, shards: Iterable[int] | None = None
+    path: AnyPath, header: layout.Header, layer: layout.Layer, shards: Iterable[int] | None = None
 ) -> Iterator[tuple[int, Receipt | str]]:
     """Check a layer in visible shards that are complete themselves, without hashing bytes.
 
@@ -224,14 +222,14 @@ def find_size_fault(path: AnyPath, expected: StoredFile) -> str | None:
     return None if entry.size == expected.bytes else f"has {entry.size} bytes instead of {expected.bytes}"
 
 
-def list_receipts(path: AnyPath, layer: Layer | None = None) -> list[int]:
+def list_receipts(path: AnyPath, layer: layout.Layer | None = None) -> list[int]:
     """List the shards that have a receipt, or one of a layer, valid or not, in order."""
-    folder = path / receipt_path(0, layer).rpartition("/")[0]
+    folder = path / layout.receipt_path(0, layer).rpartition("/")[0]
     matches = filter(None, map(_RECEIPT_NAME.fullmatch, storage_of(folder).list_names()))
-    return sorted(int(match[1]) for match in matches if receipt_path(int(match[1])).endswith(f"/{match[0]}"))
+    return sorted(int(match[1]) for match in matches if layout.receipt_path(int(match[1])).endswith(f"/{match[0]}"))
 
 
-def complete_shards(path: AnyPath, header: Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:
+def complete_shards(path: AnyPath, header: layout.Header, among: Callable[[int], bool] = lambda shard: True) -> dict[int, int]:
     """Find the complete shards of a dataset.
 
     A shard is not complete if its receipt is damaged or belongs to another dataset, or if its files are missing or have another
@@ -256,7 +254,7 @@ def complete_shards(path: AnyPath, header: Header, among: Callable[[int], bool] 
     PosegenError
         If a link is in place of a folder: nothing is read or written through it.
     """
-    check_folders(path, header)
+    layout.check_folders(path, header)
     path = storage_of(path).listed()
     shards = list(filter(among, list_receipts(path)))
     receipts = storage_of(path).map(partial(complete_receipt, path, header), shards)
@@ -264,7 +262,7 @@ def complete_shards(path: AnyPath, header: Header, among: Callable[[int], bool] 
 
 
 def complete_receipt(
-    path: AnyPath, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+    path: AnyPath, header: layout.Header, shard: int, layer: layout.Layer | None = None, samples: Receipt | None = None
 ) -> Receipt | None:
     """Return the receipt of a shard, or of a layer of it, if that is complete; None if it is not.
 
@@ -276,7 +274,7 @@ def complete_receipt(
     return None
 
 
-def complete_prefix(path: AnyPath, header: Header, shards: Mapping[int, int] | None = None) -> int:
+def complete_prefix(path: AnyPath, header: layout.Header, shards: Mapping[int, int] | None = None) -> int:
     """Count the samples, from the first one, in complete shards without a gap.
 
     Parameters
@@ -296,15 +294,15 @@ def complete_prefix(path: AnyPath, header: Header, shards: Mapping[int, int] | N
 
 def _read(file: AnyPath) -> Receipt:
     """Read a receipt; a PosegenError states only the reason."""
-    data = read_file(file, MAX_BYTES)
+    data = read_file(file, documents.MAX_BYTES)
     try:
-        return read_sealed(Receipt, data, Origin("receipt", ""))
+        return documents.read_sealed(Receipt, data, documents.Origin("receipt", ""))
     except PosegenError as error:
         raise PosegenError(str(error).removeprefix("receipt: ").removesuffix(". ")) from error
 
 
 def _find_fault(
-    receipt: Receipt, header: Header, shard: int, layer: Layer | None = None, samples: Receipt | None = None
+    receipt: Receipt, header: layout.Header, shard: int, layer: layout.Layer | None = None, samples: Receipt | None = None
 ) -> str | None:
     """Describe why a receipt cannot be that of this shard, or of this layer of it; None if it can."""
     if receipt.identity != receipt_identity(header, layer):
@@ -316,12 +314,12 @@ def _find_fault(
     if not least <= receipt.count <= most or receipt.rows != (0 if layer else receipt.count * len(header.variants)):
         return f"has {receipt.count} samples and {receipt.rows} rows"
     fields = layer.fields if layer else header.fields
-    max_bytes = {shard_path(field, shard): header.max_shard_bytes(field) for field in fields}
+    max_bytes = {layout.shard_path(field, shard): header.max_shard_bytes(field) for field in fields}
     if layer is None:
-        max_bytes[rows_path(shard)] = max_table_bytes(receipt.rows)
-        if rows_path(shard) not in receipt.files:
-            return f"does not list {rows_path(shard)}"
-    sources = layer.sources if layer else (ROWS,)
+        max_bytes[layout.rows_path(shard)] = tables.max_table_bytes(receipt.rows)
+        if layout.rows_path(shard) not in receipt.files:
+            return f"does not list {layout.rows_path(shard)}"
+    sources = layer.sources if layer else (layout.ROWS,)
     if receipt.content.keys() != {*sources, *(field.name for field in fields)}:
         return f"has content hashes of {', '.join(sorted(receipt.content))}, not of the dataset's fields"
     hashes = [text.encode(errors="replace") for text in receipt.content.values()]

@@ -17,23 +17,17 @@ from dataclasses import dataclass
 from functools import partial
 from secrets import SystemRandom
 
-from posegen.dataset import layout
-from posegen.dataset.checked_files import DamagedFileError
+from posegen.dataset import checked_files, layout, lock, overlays, parts, runs, tables
 from posegen.dataset.documents import MAX_BYTES, Origin, unseal
 from posegen.dataset.files import exists, read_file
 from posegen.dataset.header import find_metadata_faults, header_metadata, inspect_header
 from posegen.dataset.layout import Header, Layer
-from posegen.dataset.lock import LOCK_FILE, PART_LOCK, is_being_written, is_held
 from posegen.dataset.manifest import Manifest, load_manifest, make_manifest
-from posegen.dataset.overlays import read_overlay_receipt, read_part
-from posegen.dataset.parts import is_made_in_parts, read_parts, samples_after_repair
 from posegen.dataset.read import open_shard
 from posegen.dataset.receipts import Receipt, complete_shards, find_differing, find_size_fault, list_receipts, read_receipt
-from posegen.dataset.runs import has_ended, keep_freed_memory
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.storage.folder import temporary_run
 from posegen.dataset.storage.storage import Entry, map_in_order
-from posegen.dataset.tables import UNDECODABLE
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.machine import available_cores
 
@@ -143,8 +137,8 @@ def _check_documents(path: AnyPath, header: Header, *, with_receipts: bool) -> I
     yield from (Problem(None, name, fault) for name, fault in find_metadata_faults(path, header))
     readers: dict[str, Callable[[AnyPath], object]] = {
         layout.MANIFEST_FILE: lambda path: load_manifest(path, header),
-        layout.PARTS_FILE: read_parts,
-        layout.REPAIR_FILE: samples_after_repair,
+        layout.PARTS_FILE: parts.read_parts,
+        layout.REPAIR_FILE: parts.samples_after_repair,
     }
     for name, read in readers.items():
         try:
@@ -154,7 +148,7 @@ def _check_documents(path: AnyPath, header: Header, *, with_receipts: bool) -> I
             continue
         if isinstance(found, Manifest) and with_receipts and not _is_manifest_true(path, header, found):
             yield Problem(None, name, f"does not match the receipts any more. Run: posegen finish {path}")
-        if isinstance(found, int) and found > header.samples and not is_being_written(path):
+        if isinstance(found, int) and found > header.samples and not lock.is_being_written(path):
             yield Problem(None, name, f"a repair has not finished: {header.samples} of {found} samples are visible")
 
 
@@ -167,10 +161,10 @@ def _check_overlays(path: AnyPath, unchecked: list[str]) -> Iterator[Problem]:
         hashed |= {name, f"{name.removesuffix('.json')}.npy"}
         try:
             if match := _OVERLAY_RECEIPT.fullmatch(name):
-                receipt = read_overlay_receipt(path / match["folder"], match["kind"], int(match["shard"]))
+                receipt = overlays.read_overlay_receipt(path / match["folder"], match["kind"], int(match["shard"]))
                 hashed |= {f"{match['folder']}/{file}" for file in receipt.files}
                 for file in receipt.files:
-                    read_part(path / match["folder"], receipt, file)
+                    overlays.read_part(path / match["folder"], receipt, file)
             else:
                 _check_document(path, name)
         except FileNotFoundError:
@@ -222,7 +216,7 @@ def expected_shards(path: AnyPath, header: Header, *, locked: bool = False) -> i
     lock.
     """
     visible = header.shards()
-    if locked or not (is_being_written(path) or is_made_in_parts(path)):
+    if locked or not (lock.is_being_written(path) or parts.is_made_in_parts(path)):
         with suppress(OSError):  # reported by the search for orphan files
             return max(complete_shards(path, header, lambda shard: shard >= visible), default=visible - 1) + 1
     return visible
@@ -268,7 +262,7 @@ def _check_shards(
         return problems
 
     progress(0, len(shards))
-    with keep_freed_memory():
+    with runs.keep_freed_memory():
         for done, problems in enumerate(map_in_order(check, shards, available_cores(), "verify"), 1):
             yield from problems
             progress(done, len(shards))
@@ -306,11 +300,11 @@ def _check_shard(
                 hashes = dataset.compute_hashes(shard, [content])[content], receipt.content[content]
                 if differing := find_differing(*hashes, receipt.first):
                     fault = f"content of {content} does not match the receipt in {format_samples(differing)}"
-        except DamagedFileError as error:
+        except checked_files.DamagedFileError as error:
             fault = error.fault
         except OSError as error:
             fault = f"cannot be read ({error.strerror or _first_line(error)})"
-        except (PosegenError, *UNDECODABLE) as error:
+        except (PosegenError, *tables.UNDECODABLE) as error:
             fault = f"cannot be decoded ({_first_line(error.__cause__ or error)})"
         if fault:
             yield problem(file, fault)
@@ -334,7 +328,7 @@ def _find_orphans(path: AnyPath, header: Header, known: Container[int]) -> Itera
     folders = ("", *layout.dataset_folders(header))
     expected = {layout.HEADER_FILE, layout.MANIFEST_FILE, *header_metadata(header)}
     local = storage_of(path).local
-    is_busy = is_being_written(path) or (local is None and is_made_in_parts(path))
+    is_busy = lock.is_being_written(path) or (local is None and parts.is_made_in_parts(path))
     if local is None:
         for name in sorted(storage_of(path).list().keys() - expected):
             if name.partition("/")[0] not in layout.OVERLAYS:
@@ -365,14 +359,14 @@ def _check_entry(
         return  # checked with its shard, or with the header
     if kind:
         yield Problem(shard, name, f"is {kind} that does not belong to the dataset. Remove it", repairable=False)
-    elif file == name and (name == LOCK_FILE or PART_LOCK.fullmatch(name)):
-        if not is_held(path / name):
+    elif file == name and (name == lock.LOCK_FILE or lock.PART_LOCK.fullmatch(name)):
+        if not lock.is_held(path / name):
             yield Problem(None, name, "is the lock of a run that has ended")
     elif name == layout.REPAIR_FILE:
         if not is_busy:
             yield Problem(None, name, "is the record of a repair that did not finish")
     elif run is not None:
-        if has_ended(run):
+        if runs.has_ended(run):
             yield Problem(None, name, "is a temporary file of a run that has ended")
         elif not is_busy:
             what = f"is a temporary file of run {run}, which may be running elsewhere. Delete it if that run has ended"

@@ -14,22 +14,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from posegen.dataset import layout, receipts
+from posegen.dataset import documents, layout, lock, parts, receipts, runs, shard_codec, tables
 from posegen.dataset.counts import count_content, labels_field
-from posegen.dataset.documents import seal
 from posegen.dataset.files import remove_durably, write_changed, write_durably
 from posegen.dataset.header import header_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Layer
-from posegen.dataset.lock import LOCK_FILE, PART_LOCK
-from posegen.dataset.parts import samples_after_repair
 from posegen.dataset.receipts import DIGITS, Receipt, StoredFile, receipt_identity, stored_file
-from posegen.dataset.runs import has_ended
-from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.storage.address import AnyPath, Writer, storage_of
 from posegen.dataset.storage.bucket import ATTEMPTS_TO_COMMIT
 from posegen.dataset.storage.folder import sync_folder, temporary_run
 from posegen.dataset.storage.storage import ConflictError
-from posegen.dataset.tables import encode_table, find_rows_fault, hash_rows
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.hashing import canonical, content_hashes
@@ -129,7 +123,7 @@ def commit_shard(
     PosegenError
         If writing to the disk fails.
     """
-    if has_ended(run):
+    if runs.has_ended(run):
         raise PosegenError(f"{path}: shard {shard} is not stored: its run {run} has ended. Run the same command again")
     receipt = Receipt(shard, shard * header.shard, 1, receipt_identity(header), {}, {}, len(table), float(seconds), run)
     return _commit(path, header, None, receipt, arrays, table)
@@ -236,7 +230,7 @@ def _publish(path: AnyPath, header: Header, samples: int, run: str | None) -> He
     _write_metadata(path, published, run)
     if samples > before.samples:
         _write_header(path, published, run, before.to_bytes())
-    if samples >= samples_after_repair(path):
+    if samples >= parts.samples_after_repair(path):
         remove_durably(path / layout.REPAIR_FILE)
     if not is_locked and load_header(path).samples != samples:
         raise ConflictError(f"{path}: another run publishes it")  # whose metadata may have been replaced above
@@ -270,13 +264,13 @@ def unfinished_files(path: AnyPath, header: Header, shards: int) -> list[str]:
 def _check_empty(path: AnyPath, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
     known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE}
-    known |= {layout.REPAIR_FILE, layout.PARTS_FILE, layout.MANIFEST_FILE, LOCK_FILE}
+    known |= {layout.REPAIR_FILE, layout.PARTS_FILE, layout.MANIFEST_FILE, lock.LOCK_FILE}
     known |= set() if storage_of(path).local else {layout.HEADER_FILE}  # of a run that creates it at the same time
     known |= {layout.GROUP_FILE, *(f"{layout.MOTION}/{field.name}" for field in header.fields)}
     path = storage_of(path).listed()
     arrays = (f"{layout.MOTION}/{name}" for name in storage_of(path / layout.MOTION).list_names())
     names = [*storage_of(path).list_names(), *arrays]
-    foreign = [name for name in names if not (name in known or PART_LOCK.fullmatch(name) or temporary_run(name))]
+    foreign = [name for name in names if not (name in known or lock.PART_LOCK.fullmatch(name) or temporary_run(name))]
     shards = () if foreign else receipts.list_receipts(path)
     foreign += [layout.receipt_path(shard) for shard in shards if receipts.is_foreign_receipt(path, header, shard)]
     if foreign:
@@ -311,7 +305,7 @@ def _commit(
                 if stored := _stored_meanwhile(path, header, layer, written):
                     return stored
                 absent = [name for name in (layout.shard_path(field, shard) for field in fields) if name not in written.files]
-                writer.commit(seal(written), [path / name for name in absent])
+                writer.commit(documents.seal(written), [path / name for name in absent])
                 return written
             if stored := _stored_meanwhile(path, header, layer, written):
                 return stored
@@ -344,16 +338,16 @@ def _write_files(
 
     # Large arrays first: they are written while the table is encoded.
     for field in fields:
-        if pieces := encode_shard(field, values[field.name], header.shard, header.chunk):
+        if pieces := shard_codec.encode_shard(field, values[field.name], header.shard, header.chunk):
             write(layout.shard_path(field, receipt.shard), pieces)
     if table is not None:
-        if fault := find_rows_fault(table, header, receipt.first, receipt.count):
+        if fault := tables.find_rows_fault(table, header, receipt.first, receipt.count):
             raise ValueError(f"the table of sequences {fault}")
-        write(layout.rows_path(receipt.shard), [encode_table(table)])
+        write(layout.rows_path(receipt.shard), [tables.encode_table(table)])
     content = {name: content_hashes(array) for name, array in values.items()} | receipt.content
     if table is None:
         return replace(receipt, content=content, files=files)
-    content[layout.ROWS] = hash_rows(table, len(header.variants))
+    content[layout.ROWS] = tables.hash_rows(table, len(header.variants))
     labels = labels_field(header)
     counts = count_content(header, table, [values[labels.name][:, 0]] if labels else [])
     return replace(receipt, content=content, files=files, counts=counts)

@@ -19,19 +19,12 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from posegen.dataset import embeddings
-from posegen.dataset.documents import seal
+from posegen.dataset import documents, embeddings, layout, lock, parts, runs, shard_codec, tables
 from posegen.dataset.files import write_changed, write_durably
-from posegen.dataset.layout import shard_path
-from posegen.dataset.lock import locked, shared_lock
 from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences
-from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.runs import current_run
-from posegen.dataset.shard_codec import encode_shard
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.dataset.storage.storage import ConflictError
-from posegen.dataset.tables import column_numbers, encode_table, owners
 from posegen.embedding.cache import vector_cache
 from posegen.embedding.encoder import Encoder, Runner, resolve_workers
 from posegen.embedding.models import DEFAULT, find_encoder
@@ -98,7 +91,7 @@ def embed(
     max_tokens: int | None = None,
     shard: int | None = None,
     cached: bool = True,
-    part: Part | str | None = None,
+    part: parts.Part | str | None = None,
     progress: Progress | None = None,
 ) -> EmbeddingResult:
     """Embed the captions of a dataset, each distinct text once.
@@ -133,13 +126,13 @@ def embed(
         If the dataset is damaged, or another process is embedding.
     """
     start, display = time.monotonic(), progress or Progress()
-    dataset, part, threads = open_dataset(path), parse_part(part), resolve_workers(workers)
+    dataset, part, threads = open_dataset(path), parts.parse_part(part), resolve_workers(workers)
     found = find_encoder(encoder, max_tokens=max_tokens, notify=display.log)
     folder = embeddings.encoder_folder(dataset.path, name or found.name)
     load = cache(lambda: found.load(threads))
     storage_of(folder).make_folder()
     result = EmbeddingResult(folder, found.name, part=str(part) if part else None)
-    with locked(folder, part=part.lock_name if part else ""):
+    with lock.locked(folder, part=part.lock_name if part else ""):
         with _numbering(folder, part, display):
             header = _open_header(folder, _settings(dataset.header.identity, found.name, found.fingerprint), load, shard)
             result.captions, texts = number_texts(dataset, folder, header.shard, display)
@@ -152,11 +145,11 @@ def embed(
 
 
 @contextmanager
-def _numbering(folder: AnyPath, part: Part | None, progress: Progress) -> Iterator[None]:
+def _numbering(folder: AnyPath, part: parts.Part | None, progress: Progress) -> Iterator[None]:
     """Hold the lock for numbering texts, for which a part waits."""
     if part:
         progress.wait("wait for the part that numbers the captions")
-    with shared_lock(folder, current_run(), is_part=part is not None, wait=SECONDS_TO_WAIT):
+    with lock.shared_lock(folder, runs.current_run(), is_part=part is not None, wait=SECONDS_TO_WAIT):
         if part:
             progress.wait("")
         yield
@@ -205,7 +198,7 @@ def _open_header(
         begun=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     try:
-        write_durably(folder / embeddings.HEADER_FILE, seal(header, indent=2), expected=b"" if is_new else None)
+        write_durably(folder / embeddings.HEADER_FILE, documents.seal(header, indent=2), expected=b"" if is_new else None)
     except ConflictError:  # of another part that begins in a bucket at the same time
         return _open_header(folder, requested, load, shard)
     return header
@@ -239,8 +232,8 @@ def _embed_texts(
                 progress.update(first + count)
 
             vectors, embedded = known.complete(embeddings.read_texts(folder, receipt), runner, report)
-            data = encode_shard(header.field, vectors.astype(header.dtype), header.shard, header.chunk)
-            files = {shard_path(header.field, receipt.shard, embeddings.VECTORS): data}
+            data = shard_codec.encode_shard(header.field, vectors.astype(header.dtype), header.shard, header.chunk)
+            files = {layout.shard_path(header.field, receipt.shard, embeddings.VECTORS): data}
             numbers = {"embedded": embedded, "known": receipt.count - embedded}
             source, seconds = header.source_of(receipt.source), time.monotonic() - begin
             commit_part(folder, "vectors", receipt.shard, receipt.count, source, numbers, files, seconds=seconds)
@@ -295,7 +288,7 @@ class _TextWriter:
         receipt = intact_receipt(self.folder, "texts", shard)
         if receipt is None or receipt.source != digest:
             rows = shard * self.size + np.arange(len(texts))
-            data = encode_table(pa.table([rows, pa.array(texts, pa.string())], schema=embeddings.TEXTS_SCHEMA))
+            data = tables.encode_table(pa.table([rows, pa.array(texts, pa.string())], schema=embeddings.TEXTS_SCHEMA))
             receipt = commit_part(self.folder, "texts", shard, len(texts), digest, {}, {embeddings.texts_part(shard): [data]})
         self.receipts.append(receipt)
 
@@ -341,15 +334,15 @@ def _number_shard(dataset: Dataset, shard: int, source: str, writer: _TextWriter
     """Number the captions of a shard; the shards before it contain `distinct` texts."""
     start, table = time.monotonic(), dataset.captions(shard)
     lists = table.column("captions").combine_chunks()
-    encoded, sequence = lists.flatten().dictionary_encode(), owners(lists)
+    encoded, sequence = lists.flatten().dictionary_encode(), tables.owners(lists)
     rows = writer.number(encoded.dictionary.to_pylist())
     caption = np.arange(len(sequence)) - np.searchsorted(sequence, sequence)
     columns = table.select(["sample", "variant"]).take(sequence)
-    columns = columns.append_column("caption", [caption]).append_column("row", [rows[column_numbers(encoded.indices)]])
+    columns = columns.append_column("caption", [caption]).append_column("row", [rows[tables.column_numbers(encoded.indices)]])
     numbers = {
         "rows": len(sequence), "captions": int(caption.max(initial=-1)) + 1,
         "distinct": max(distinct, int(rows.max(initial=-1)) + 1),
     }  # fmt: skip
-    files = {embeddings.rows_part(shard): [encode_table(columns.cast(embeddings.ROWS_SCHEMA))]}
+    files = {embeddings.rows_part(shard): [tables.encode_table(columns.cast(embeddings.ROWS_SCHEMA))]}
     seconds = time.monotonic() - start
     return commit_part(writer.folder, "rows", shard, dataset.header.count(shard), source, numbers, files, seconds=seconds)

@@ -14,19 +14,17 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from posegen.evaluation.captions import StatementCounts
+from posegen.evaluation import captions, plausibility, variety
 from posegen.evaluation.evaluate import Evaluation
 from posegen.evaluation.gait import Curve, Run, Walk
-from posegen.evaluation.plausibility import MEASURES, TABLES
 from posegen.evaluation.realism import Realism
-from posegen.evaluation.variety import Variety
 from posegen.foundations.wording import counted, table
 
 LAWFUL_SPEEDS = (1.03, 1.8)
 """Speeds in m/s between which the walk ratio is constant."""
 WALK_RATIO = 0.05
 """Greatest mean error of the walk ratio."""
-SHARES = [name for name, meaning in MEASURES.items() if meaning.startswith("share")]
+SHARES = [name for name, meaning in plausibility.MEASURES.items() if meaning.startswith("share")]
 """Measures that are shares of frames or steps; 0 is best."""
 WIDTH, HEIGHT = 5.2, 4.3
 """Inches of a panel."""
@@ -86,7 +84,7 @@ def _bodies(found: Evaluation) -> Iterator[Finding]:
     """
     labelled = found.measures["skate of contacts"].clips > 0
     for name, spread in found.measures.items():
-        target = TABLES["clips"][name].get("target")
+        target = plausibility.TABLES["clips"][name].get("target")
         if target and spread.clips:
             judged, unit, most = labelled or not target.get("by_labels"), target["unit"], target["most"]
             value, limit = (f"{(100 if unit == '%' else 1) * each:.1f} {unit}" for each in (spread.high, most))
@@ -150,7 +148,7 @@ def _describe_measures(found: Evaluation, scenes: bool) -> Iterator[str]:
     if scenes:
         yield _walks(found.walks)
         yield from _curves(found.curves)
-        yield _gait_table(f"running: {counted(len(found.runs), 'interval')}", found.runs, TABLES["runs"])
+        yield _gait_table(f"running: {counted(len(found.runs), 'interval')}", found.runs, plausibility.TABLES["runs"])
         yield _statements(found.statements)
     if found.uncaptioned:
         u = found.uncaptioned
@@ -168,7 +166,7 @@ def _measure_tables(found: Evaluation) -> Iterator[str]:
             rows[-1] += [f"{found.reference[name].median:.4g}", f"{found.reference[name].high:.4g}"]
     columns = ["", "clips", "median", "95 %", "worst 1 %", *(["reference", "95 %"] if found.reference else [])]
     yield table(columns, rows)
-    yield "\n".join(f"  {name:<18} {meaning}" for name, meaning in MEASURES.items())
+    yield "\n".join(f"  {name:<18} {meaning}" for name, meaning in plausibility.MEASURES.items())
     lines = ["Worst clips:"]
     for name, spread in found.measures.items():
         worst = ", ".join(f"{clip} ({value:.3g})" for clip, value in spread.worst_clips[:_WORST_SHOWN])
@@ -179,7 +177,7 @@ def _measure_tables(found: Evaluation) -> Iterator[str]:
 def _walks(walks: Sequence[Walk]) -> str:
     lawful, (low, high) = _lawful(walks), LAWFUL_SPEEDS
     title = f"walking: {counted(len(walks), 'interval')}, {len(lawful):,} at {low} to {high} m/s"
-    return _gait_table(title, lawful, TABLES["walks"])
+    return _gait_table(title, lawful, plausibility.TABLES["walks"])
 
 
 def _lawful(walks: Sequence[Walk]) -> list[Walk]:
@@ -206,7 +204,7 @@ def _curves(curves: Sequence[Curve]) -> Iterator[str]:
         yield table(columns, rows, "Largest deviation of mean leg curves from the published ones")
 
 
-def _statements(kinds: dict[str, StatementCounts] | None) -> str:
+def _statements(kinds: dict[str, captions.StatementCounts] | None) -> str:
     if kinds is None:
         return _NOT_CHECKED
     rows = [(kind, f"{found.true:,}", f"{found.false:,}", f"{found.open:,}") for kind, found in kinds.items()]
@@ -219,7 +217,7 @@ def _realism(realism: Realism) -> Iterator[str]:
     columns = [realism.dataset, realism.split]
     rows = [
         [name, *(f"{getattr(column, key):.4g}" if column else "-" for column in columns), same]
-        for name, key, same in TABLES["distances"]
+        for name, key, same in plausibility.TABLES["distances"]
     ]
     for name in realism.dataset.inside:
         shares = (f"{column.inside[name]:.2f}" if column else "-" for column in columns)
@@ -228,7 +226,7 @@ def _realism(realism: Realism) -> Iterator[str]:
     yield from _motion_variety(realism.variety)
 
 
-def _motion_variety(found: Variety) -> Iterator[str]:
+def _motion_variety(found: variety.Variety) -> Iterator[str]:
     """Yield the variety of motion, each figure as generated | reference."""
     sides = [asdict(side) for side in (found.generated, found.reference)]
 
@@ -237,14 +235,14 @@ def _motion_variety(found: Variety) -> Iterator[str]:
         return " | ".join("-" if v is None or v != v else _shown(v) for v in values)
 
     families = {family: [side["families"][family] for side in sides] for family in found.generated.families}
-    for part, title, names in TABLES["variety"] if families else ():
+    for part, title, names in plausibility.TABLES["variety"] if families else ():
         rows = []
         for family, of_it in (families | {"pooled": sides}).items():
             figures = [both(name, [side.get(part) or {} if part else side for side in of_it]) for name in names]
             rows += [(family, *figures)] if set(figures) != {"- | -"} else []
         if rows:
             yield f"{title} (generated | reference)\n\n{table(('family', *names), rows)}"
-    poses = [(name, both(key, sides)) for key, name in TABLES["poses"].items()]
+    poses = [(name, both(key, sides)) for key, name in plausibility.TABLES["poses"].items()]
     yield table(("", "generated | reference"), poses, "Poses of all clips, near: within 6 cm")
 
 

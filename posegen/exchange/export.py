@@ -22,11 +22,9 @@ from tempfile import TemporaryDirectory, gettempdir
 import numpy as np
 
 from posegen.config.schema import Config
+from posegen.dataset import layout, receipts, runs
 from posegen.dataset.files import check_real_folders, exists, read_file, remove_durably, write_durably
-from posegen.dataset.layout import Header
 from posegen.dataset.read import Dataset, open_dataset
-from posegen.dataset.receipts import StoredFile
-from posegen.dataset.runs import current_run, has_ended
 from posegen.dataset.splits import SPLITS
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.exchange import export_format as formats
@@ -139,7 +137,7 @@ def export(
     started = time.monotonic()
     path, out, form = to_path(path), to_path(out), find_format(to)
     _open.cache_clear()
-    dataset, run = _open(path), current_run()
+    dataset, run = _open(path), runs.current_run()
     selection = formats.select_sequences(dataset, form, splits, variants, where, fps)
     config = _config_at(path, dataset.header, selection.fps)
     job, shards = _Job(path, out, 0, selection, config, run), range(dataset.header.shards())
@@ -192,14 +190,14 @@ def _write(
     return bool(missing) or not is_finished, clips, left_out
 
 
-def exported_files(out: AnyPath, path: AnyPath) -> Mapping[str, StoredFile]:
+def exported_files(out: AnyPath, path: AnyPath) -> Mapping[str, receipts.StoredFile]:
     """Return size and hash of the files of a complete export of the dataset at `path`, by their names inside the export."""
     held = [*_records(out, range(_open(path).header.shards())), records.read_record(out, records.COMPLETE)]
     files = ((name, file) for record in held for name, file in record.files.items())
     return {name: file for name, file in files if not name.startswith(f"{PARTS}/")}
 
 
-def _config_at(path: AnyPath, header: Header, fps: int) -> Config | None:
+def _config_at(path: AnyPath, header: layout.Header, fps: int) -> Config | None:
     """Return the config of the same scenes at another frame rate; None if the stored frames can be used."""
     if header.fps == fps:
         return None
@@ -313,7 +311,7 @@ def _remove_unplaced(out: AnyPath, run: str) -> None:
     """Remove the folders of shards that workers of this run, or of ended ones, were writing when they died."""
     for folder in _folder_of_unplaced(out).glob(f"{_UNPLACED}*"):
         name = folder.name.split("~")[1]
-        if name == run or has_ended(name):
+        if name == run or runs.has_ended(name):
             shutil.rmtree(folder, ignore_errors=True)
 
 

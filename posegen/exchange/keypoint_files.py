@@ -20,17 +20,15 @@ from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 
+from posegen.exchange import export_format, layouts, text_motion
 from posegen.exchange.clip import Clip
-from posegen.exchange.export_format import PARTS, ExportFormat, Shard
-from posegen.exchange.layouts import LAYOUTS, convert
-from posegen.exchange.text_motion import LISTS
 from posegen.fields.camera import SIZE
 from posegen.fields.keypoints import NOBODY
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import JOINTS
 
-_LAYOUT = LAYOUTS["coco17"]
+_LAYOUT = layouts.LAYOUTS["coco17"]
 _COCO = [JOINTS.index(joint) if joint in JOINTS else -1 for joint in _LAYOUT.joints]
 """The joint of each of COCO's keypoints, -1 for those of the face, which 22 joints do not determine."""
 _KINDS = ("images", "annotations")
@@ -60,17 +58,17 @@ def for_coco(values: Array) -> Array:
     return chosen
 
 
-def write_coco(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
+def write_coco(blocks: Iterator[list[Clip]], shard: export_format.Shard) -> dict[str, Any]:
     """Write images and annotations of a shard as lines of JSON."""
     first = _IDS * shard.number + 1
     images, annotations = count(first), count(first)
     files: dict[tuple[str, str], TextIO] = {}
     with ExitStack() as stack:
         for name, clips in persons_by_sequence(blocks):
-            split, keypoints = LISTS[clips[0].split], [_keypoints(clip) for clip in clips]
+            split, keypoints = text_motion.LISTS[clips[0].split], [_keypoints(clip) for clip in clips]
             for kind in _KINDS:
                 if (kind, split) not in files:
-                    path = shard.folder / PARTS / f"{kind}-{split}-{shard.number:06}"
+                    path = shard.folder / export_format.PARTS / f"{kind}-{split}-{shard.number:06}"
                     files[kind, split] = stack.enter_context(path.open("w", encoding="utf-8"))
             for frame in range(len(clips[0].joints)):
                 image = {"id": next(images), "file_name": f"{name}/{frame:06}.png", "width": SIZE, "height": SIZE}
@@ -106,20 +104,20 @@ def _annotation(keypoints: Array) -> dict[str, Any]:
 def finish_coco(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
     """Write a document for each split; no more than a line is held."""
     del records
-    for split in LISTS.values():
-        if not any((folder / PARTS).glob(f"images-{split}-*")):
+    for split in text_motion.LISTS.values():
+        if not any((folder / export_format.PARTS).glob(f"images-{split}-*")):
             continue
         with (folder / f"person_keypoints_{split}.json").open("w", encoding="utf-8") as out:
             out.write(f'{{"categories": [{json.dumps(_CATEGORY)}]')
             for kind in _KINDS:
                 out.write(f', "{kind}": [')
-                with FileInput(sorted((folder / PARTS).glob(f"{kind}-{split}-*")), encoding="utf-8") as lines:
+                with FileInput(sorted((folder / export_format.PARTS).glob(f"{kind}-{split}-*")), encoding="utf-8") as lines:
                     out.writelines(f"{',' if number else ''}\n{line.rstrip()}" for number, line in enumerate(lines))
                 out.write("]")
             out.write("}\n")
 
 
-COCO = ExportFormat(
+COCO = export_format.ExportFormat(
     "coco",
     "documents of COCO's keypoints, an image for each frame, without pixels",
     write_coco,
@@ -133,11 +131,11 @@ def _persons(arrays: list[Array]) -> Array:
     return np.asarray(np.nan_to_num(np.stack(arrays), nan=0.0))
 
 
-def write_pyskl(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
+def write_pyskl(blocks: Iterator[list[Clip]], shard: export_format.Shard) -> dict[str, Any]:
     """Write the entries of a shard's sequences, in two and in three dimensions; return their names by split."""
     labels = {name: number for number, name in enumerate(shard.library.actions)}
     names: dict[str, list[str]] = {}
-    parts = [shard.folder / PARTS / f"{kind}-{shard.number:06}" for kind in ("coco17", "ntu25")]
+    parts = [shard.folder / export_format.PARTS / f"{kind}-{shard.number:06}" for kind in ("coco17", "ntu25")]
     with parts[0].open("wb") as flat, parts[1].open("wb") as solid:
         for name, persons in persons_by_sequence(blocks):
             if persons[0].label not in labels:
@@ -147,9 +145,9 @@ def write_pyskl(blocks: Iterator[list[Clip]], shard: Shard) -> dict[str, Any]:
             scores = _persons([for_coco(clip.fields["confidence"][..., None])[..., 0] for clip in persons]).astype(np.float32)
             seen = {"keypoint": points, "keypoint_score": scores, "img_shape": (SIZE, SIZE), "original_shape": (SIZE, SIZE)}
             _dump(about | seen, flat)
-            joints = _persons([convert(clip.joints, "ntu25") for clip in persons]).astype(np.float32)
+            joints = _persons([layouts.convert(clip.joints, "ntu25") for clip in persons]).astype(np.float32)
             _dump(about | {"keypoint": joints}, solid)
-            names.setdefault(LISTS[persons[0].split], []).append(name)
+            names.setdefault(text_motion.LISTS[persons[0].split], []).append(name)
     return {"names": names, "classes": list(labels)}
 
 
@@ -176,12 +174,12 @@ def finish_pyskl(folder: Path, records: Iterator[Mapping[str, Any]]) -> None:
             file.write(pickle.SETITEM)
             _dump("annotations", file)
             file.write(pickle.EMPTY_LIST + pickle.MARK)
-            for part in sorted((folder / PARTS).glob(f"{kind}-*")):
+            for part in sorted((folder / export_format.PARTS).glob(f"{kind}-*")):
                 file.write(part.read_bytes())
             file.write(pickle.APPENDS + pickle.SETITEM + pickle.STOP)
 
 
-PYSKL = ExportFormat(
+PYSKL = export_format.ExportFormat(
     "pyskl",
     "pickles of PYSKL and MMAction2: COCO's 17 keypoints in images and NTU's 25 joints, with the action",
     write_pyskl,

@@ -13,15 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from posegen.config.schema import Config
-from posegen.dataset.files import remove_durably
+from posegen.dataset import files, layout, lock, manifest, receipts, runs
 from posegen.dataset.header import load_header
-from posegen.dataset.layout import MANIFEST_FILE, ROWS, Header, Layer, check_folders
-from posegen.dataset.lock import shared_lock
-from posegen.dataset.manifest import covers_all, make_manifest, store_manifest
 from posegen.dataset.parts import Part, parse_part
 from posegen.dataset.read import Dataset, open_shard
-from posegen.dataset.receipts import Receipt, list_layer_receipts, load_receipt
-from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.write import add_layer, commit_layer
 from posegen.fields.field import DerivedField, Sequences, compute_fields, fields_with_arrays, select_fields
@@ -127,25 +122,25 @@ def _derive(
     path: AnyPath, fields: Sequence[DerivedField], workers: int, part: Part | None, progress: Progress
 ) -> DerivationResult:
     """Hold the lock of a dataset, and derive what is missing."""
-    started, run = time.monotonic(), current_run()
+    started, run = time.monotonic(), runs.current_run()
     config = stored_config(path, load_header(path))
     with write_session(path, run, part=part.lock_name if part else "") as check:
-        with shared_lock(path, run, is_part=part is not None):
+        with lock.shared_lock(path, run, is_part=part is not None):
             header = load_header(path)
-            check_folders(path, header)
+            layout.check_folders(path, header)
             header, layers = _open_layers(path, header, config, fields, run)
         shards = [shard for shard in range(header.shards()) if part is None or shard in part]
         jobs = [
             ShardJob(path, header, config, shard, run, layer)
             for layer in layers
-            for shard, receipt in list_layer_receipts(path, header, layer, shards)
+            for shard, receipt in receipts.list_layer_receipts(path, header, layer, shards)
             if isinstance(receipt, str)
         ]
         if jobs:
-            remove_durably(path / MANIFEST_FILE)
+            files.remove_durably(path / layout.MANIFEST_FILE)
         written = _derive_shards(jobs, workers, progress, check) if jobs else 0
-        if part is None and (jobs or not covers_all(path, header)):
-            store_manifest(path, make_manifest(path, header), run)
+        if part is None and (jobs or not manifest.covers_all(path, header)):
+            manifest.store_manifest(path, manifest.make_manifest(path, header), run)
     return DerivationResult(
         path=path,
         layers=tuple(layer.name for layer in layers),
@@ -160,8 +155,8 @@ def _derive(
 
 
 def _open_layers(
-    path: AnyPath, header: Header, config: Config, fields: Sequence[DerivedField], run: str
-) -> tuple[Header, tuple[Layer, ...]]:
+    path: AnyPath, header: layout.Header, config: Config, fields: Sequence[DerivedField], run: str
+) -> tuple[layout.Header, tuple[layout.Layer, ...]]:
     """Add the layers of `fields` that are missing, and return the requested layers, or all of them."""
     generated = {*fields_with_arrays(field.name for field in header.fields if field.name not in STORED_ARRAYS)}
     layers = {layer.name: layer for layer in header.layers}
@@ -180,7 +175,7 @@ def _open_layers(
     return header, tuple(layers[name] for name in names)
 
 
-def _check_version(path: AnyPath, layer: Layer) -> None:
+def _check_version(path: AnyPath, layer: layout.Layer) -> None:
     version = FIELDS.load(layer.name).version if layer.name in FIELDS else None
     if version != layer.version:
         here = "has no such field" if version is None else f"makes version {version}, whose values differ"
@@ -188,8 +183,8 @@ def _check_version(path: AnyPath, layer: Layer) -> None:
         raise PosegenError(msg)
 
 
-def _check_sources(path: AnyPath, header: Header, field: DerivedField) -> None:
-    if names := ", ".join(sorted({*field.sources} - {ROWS, *(stored.name for stored in header.fields)})):
+def _check_sources(path: AnyPath, header: layout.Header, field: DerivedField) -> None:
+    if names := ", ".join(sorted({*field.sources} - {layout.ROWS, *(stored.name for stored in header.fields)})):
         msg = f"{path}: does not store {names}, an input of {field.name}. Generate it again with {names} in store.fields"
         raise PosegenError(msg)
 
@@ -198,7 +193,7 @@ def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, c
     """Derive shards and return the bytes that were written."""
     done = written = 0
 
-    def receive(receipt: Receipt) -> None:
+    def receive(receipt: receipts.Receipt) -> None:
         nonlocal done, written
         done += receipt.count
         written += receipt.size
@@ -215,28 +210,28 @@ def _derive_shards(jobs: Sequence[ShardJob], workers: int, progress: Progress, c
     return written
 
 
-def _find_layer(job: ShardJob) -> Receipt | None:
+def _find_layer(job: ShardJob) -> receipts.Receipt | None:
     """Return the receipt of a layer that is complete."""
     assert job.layer is not None
-    found = (receipt for _, receipt in list_layer_receipts(job.path, job.header, job.layer, [job.shard]))
-    return next((receipt for receipt in found if isinstance(receipt, Receipt)), None)
+    found = (receipt for _, receipt in receipts.list_layer_receipts(job.path, job.header, job.layer, [job.shard]))
+    return next((receipt for receipt in found if isinstance(receipt, receipts.Receipt)), None)
 
 
-def _derive_shard(job: ShardJob) -> Receipt:
+def _derive_shard(job: ShardJob) -> receipts.Receipt:
     """Derive the layer of a shard and commit it; JobError if its samples cannot be read."""
     assert job.layer is not None
     started = time.monotonic()
     if made := _find_layer(job):  # by another part meanwhile
         return made
     try:
-        own = load_receipt(job.path, job.header, job.shard)
+        own = receipts.load_receipt(job.path, job.header, job.shard)
         arrays = _compute_layer(job, job.layer, open_shard(job.path, replace(job.header, layers=()), own), own)
     except PosegenError as error:
         raise JobError(str(error)) from error
     return commit_layer(job.path, job.header, job.layer, own, arrays, job.run, time.monotonic() - started)
 
 
-def _compute_layer(job: ShardJob, layer: Layer, dataset: Dataset, own: Receipt) -> dict[str, Array]:
+def _compute_layer(job: ShardJob, layer: layout.Layer, dataset: Dataset, own: receipts.Receipt) -> dict[str, Array]:
     """Compute the arrays of a layer, a block of samples at a time."""
     rows, variants = dataset.table(own.shard).to_pylist(), len(job.header.variants)
     library = load_library(job.config.story.library)

@@ -15,16 +15,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
-from posegen.dataset import layout
-from posegen.dataset.files import remove_durably
+from posegen.dataset import files, layout, lock, parts, runs, tables
 from posegen.dataset.header import inspect_header, load_header, repair_header
 from posegen.dataset.layout import ROWS, Header
-from posegen.dataset.lock import locked
-from posegen.dataset.parts import record_repair, samples_after_repair
 from posegen.dataset.receipts import Receipt, complete_shards, find_differing, load_receipt, read_receipt
-from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath
-from posegen.dataset.tables import hash_rows
 from posegen.dataset.verify import Problem, expected_shards, find_problems, format_samples
 from posegen.dataset.write import publish
 from posegen.foundations.errors import PosegenError
@@ -125,7 +120,7 @@ def _content_hashes(job: ShardJob, start: int, stop: int, names: list[str]) -> d
     batch = make_samples(job.config, start, stop)
     arrays = compute_arrays(job.config, batch, (name for name in names if name != ROWS))
     hashes = {name: content_hashes(canonical(values)) for name, values in arrays.items()}
-    return hashes | {ROWS: hash_rows(batch.sequences, len(batch.variants))}
+    return hashes | {ROWS: tables.hash_rows(batch.sequences, len(batch.variants))}
 
 
 @dataclass(frozen=True)
@@ -179,9 +174,9 @@ def repair(
     repairable = [(problem.layer, problem.shard) for problem in problems if problem.repairable and problem.shard is not None]
     damaged = sorted({shard for layer, shard in repairable if layer is None})
     damaged_layers = sorted({(layer, shard) for layer, shard in repairable if layer is not None})
-    run = current_run()
-    with locked(path, run):
-        samples = max(_sample_count(path, header), samples_after_repair(path))
+    run = runs.current_run()
+    with lock.locked(path, run):
+        samples = max(_sample_count(path, header), parts.samples_after_repair(path))
         made = [shard for shard in damaged if shard * header.shard < samples]
         dropped = [shard for shard in damaged if shard * header.shard >= samples]
         # Before anything is removed: a damaged header may state any number of samples.
@@ -190,13 +185,13 @@ def repair(
         layers = {layer.name: layer for layer in header.layers}
         receipts = [layout.receipt_path(shard, layers[name]) for name, shard in damaged_layers]
         try:
-            record_repair(path, samples, run)
-            remove_durably(path / layout.MANIFEST_FILE)  # written again by the run below
+            parts.record_repair(path, samples, run)
+            files.remove_durably(path / layout.MANIFEST_FILE)  # written again by the run below
             repair_header(path, run)
             # Receipts first, so that no shard counts as complete while a part of it is missing.
             receipts += [layout.receipt_path(shard) for shard in (*made, *dropped)]
             for name in (*receipts, *(name for shard in dropped for name in layout.shard_files(header, shard))):
-                remove_durably(path / name)
+                files.remove_durably(path / name)
             if not samples:  # the session that began the dataset died before its first shard was complete
                 publish(path, header, 0, run)
         except OSError as error:
@@ -204,7 +199,7 @@ def repair(
             raise PosegenError(msg) from error
     if samples:
         generate(config, samples=samples, workers=workers or useful_workers(len(made)), out=path, progress=progress)
-    remove_durably(path / layout.REPAIR_FILE)
+    files.remove_durably(path / layout.REPAIR_FILE)
     if load_header(path).layers:
         derive(path, workers=workers, progress=progress)
     derived = tuple(sorted({name for name, _ in damaged_layers}))

@@ -16,15 +16,8 @@ from itertools import chain
 from pathlib import Path
 
 from posegen.config.schema import Config
-from posegen.dataset import parts
-from posegen.dataset.files import remove_durably
+from posegen.dataset import files, layout, lock, manifest, parts, receipts, runs
 from posegen.dataset.header import is_dataset, load_header, repair_header
-from posegen.dataset.layout import MANIFEST_FILE, Header
-from posegen.dataset.lock import shared_lock
-from posegen.dataset.manifest import covers_all, make_manifest, store_manifest
-from posegen.dataset.parts import Part
-from posegen.dataset.receipts import Receipt, complete_prefix, complete_shards, list_layer_receipts
-from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.write import create, publish, unfinished_files
 from posegen.foundations.errors import PosegenError, ServerError, UsageError, require_positive
@@ -109,7 +102,7 @@ def generate(
     samples: int | None = None,
     workers: int | None = None,
     out: str | AnyPath | None = None,
-    part: Part | str | None = None,
+    part: parts.Part | str | None = None,
     backend: str = "loky",
     scheduler: str | None = None,
     progress: Progress | None = None,
@@ -164,7 +157,7 @@ def _generate(
     samples: int | None,
     workers: int | None,
     path: AnyPath,
-    part: Part | None,
+    part: parts.Part | None,
     scheduler: str | None,
     progress: Progress,
     shard_timeout: float | None,
@@ -173,7 +166,7 @@ def _generate(
     samples = config.samples if samples is None else samples
     workers = workers if workers is not None else config.workers or available_cores()
     _check_arguments(config, samples, workers, shard_timeout)
-    name, started = current_run(), time.monotonic()
+    name, started = runs.current_run(), time.monotonic()
     header = headers.new_header(config, load_library(config.story.library))
     with write_session(path, name, create=True, part=part.lock_name if part else "") as check:
         run = _open_run(path, header, samples, name, progress, part)
@@ -219,7 +212,7 @@ class _Run:
 
     path: AnyPath
     plan: Plan
-    header: Header
+    header: layout.Header
     complete: dict[int, int]
     name: str
     started: float = field(default_factory=time.monotonic)
@@ -227,9 +220,9 @@ class _Run:
     samples: int = 0
     bytes: int = 0
     shards: int = 0
-    part: Part | None = None
+    part: parts.Part | None = None
 
-    def record(self, progress: Progress, receipt: Receipt) -> None:
+    def record(self, progress: Progress, receipt: receipts.Receipt) -> None:
         """Count a complete shard, show the progress, and publish the complete prefix from time to time."""
         self.complete[receipt.shard] = receipt.count
         if receipt.made_by_run != self.name:  # another run has made it meanwhile
@@ -252,7 +245,7 @@ class _Run:
         if self.part:
             return
         self.published = time.monotonic()
-        prefix = complete_prefix(self.path, self.header, self.complete)
+        prefix = receipts.complete_prefix(self.path, self.header, self.complete)
         if prefix >= self.header.samples:
             self.header = publish(self.path, self.header, prefix, self.name)
 
@@ -264,8 +257,8 @@ class _Run:
         record = parts.read_parts(self.path)
         if record and record.samples <= self.header.samples:
             parts.remove_parts(self.path, record)
-        if self.plan.shards or not covers_all(self.path, self.header):
-            store_manifest(self.path, make_manifest(self.path, self.header), self.name)
+        if self.plan.shards or not manifest.covers_all(self.path, self.header):
+            manifest.store_manifest(self.path, manifest.make_manifest(self.path, self.header), self.name)
 
     def result(self, began: float) -> GenerationResult:
         """Return the summary of a run that began at a time of the monotonic clock."""
@@ -289,7 +282,7 @@ class _Run:
 
 def _make_shards(
     run: _Run, config: Config, workers: int, shard_timeout: float | None, scheduler: str | None, progress: Progress
-) -> Generator[Receipt | LostJob[ShardJob], None, None]:
+) -> Generator[receipts.Receipt | LostJob[ShardJob], None, None]:
     """Make the missing shards of a run, and yield the outcome of each."""
     plan = run.plan
     if not plan.shards:
@@ -317,12 +310,12 @@ def _make_shards(
     yield from run_jobs(make_shard, jobs, processes, limit, scheduler=scheduler, load=load, find=find_shard)
 
 
-def incomplete_layers(path: AnyPath, header: Header) -> list[str]:
+def incomplete_layers(path: AnyPath, header: layout.Header) -> list[str]:
     """Return the names of the derived fields that some visible samples lack."""
     return [
         layer.name
         for layer in header.layers
-        if any(isinstance(receipt, str) for _, receipt in list_layer_receipts(path, header, layer))
+        if any(isinstance(receipt, str) for _, receipt in receipts.list_layer_receipts(path, header, layer))
     ]
 
 
@@ -341,7 +334,9 @@ def _check_arguments(config: Config, samples: int, workers: int, shard_timeout: 
         check_quotas(config, load_library(config.story.library))
 
 
-def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress: Progress, part: Part | None) -> _Run:
+def _open_run(
+    path: AnyPath, expected: layout.Header, samples: int, name: str, progress: Progress, part: parts.Part | None
+) -> _Run:
     """Read the state of the dataset, plan the missing shards, and create an empty dataset if there is none.
 
     Parameters
@@ -359,7 +354,7 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
         The only part that is made; then nothing is published, and other parts may be made meanwhile.
     """
     others: dict[int, int] = {}
-    with shared_lock(path, name, is_part=part is not None):  # another part may be creating the dataset at this moment
+    with lock.shared_lock(path, name, is_part=part is not None):  # another part may be creating the dataset at this moment
         repair_header(path, name, expected.identity)
         exists, header = is_dataset(path), replace(expected, created=headers.new_creation())
         if exists:
@@ -376,8 +371,8 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
             whole = header.with_samples(target)
             others = {shard: whole.count(shard) for shard in range(whole.shards()) if shard not in part}
     # Complete shards may exist without a header, if it and its copy were damaged and the user removed them as advised.
-    own = complete_shards(path, header, lambda shard: part is None or shard in part)
-    target = target if part else max(target, complete_prefix(path, header, own))
+    own = receipts.complete_shards(path, header, lambda shard: part is None or shard in part)
+    target = target if part else max(target, receipts.complete_prefix(path, header, own))
     if samples < target:  # existing samples stay
         verb = "is to have" if part else "has"
         progress.log(f"{path} {verb} {target:,} samples, more than the requested {samples:,}; none is removed")
@@ -385,13 +380,13 @@ def _open_run(path: AnyPath, expected: Header, samples: int, name: str, progress
     complete = others | own
     plan = make_plan(header.with_samples(target), complete)
     if plan.shards:
-        remove_durably(path / MANIFEST_FILE)
+        files.remove_durably(path / layout.MANIFEST_FILE)
     if part is None:
         header = _show_only_complete(path, header, plan, name, exists=exists)
     return _Run(path, plan, header, complete, name, part=part)
 
 
-def _show_only_complete(path: AnyPath, header: Header, plan: Plan, name: str, *, exists: bool) -> Header:
+def _show_only_complete(path: AnyPath, header: layout.Header, plan: Plan, name: str, *, exists: bool) -> layout.Header:
     """Hide shards that are about to be made again, record what is to be made, and return the header that is on disk."""
     target = plan.header.samples
     if not exists:
@@ -412,7 +407,7 @@ def _show_only_complete(path: AnyPath, header: Header, plan: Plan, name: str, *,
     if exists:
         # Files of a run that was to make more samples and died.
         for file in unfinished_files(path, header, plan.header.shards()):
-            remove_durably(path / file)
+            files.remove_durably(path / file)
     return header
 
 

@@ -18,10 +18,8 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.scene import LEFT, RIGHT
 from posegen.foundations.skeleton import PARTS
 from posegen.library.stages import SIGNALS, Signal
-from posegen.mocap.pose_channels import Ground, standing_pelvis
-from posegen.mocap.stage_steps import SAME_PLACE, stage_steps
+from posegen.mocap import pose_channels, stage_steps, travel
 from posegen.mocap.steps import FootTrack
-from posegen.mocap.travel import Course, as_entries, follow, thinned
 
 SHORTEST, LONGEST = 0.4, 6.0
 """Seconds of a period."""
@@ -122,7 +120,7 @@ class Repetition(NamedTuple):
     lies: Array
     falls: list[slice]
     keys: Array | None = None
-    start: Course | None = None
+    start: travel.Course | None = None
     seconds: tuple[float, float] = (0.0, 0.0)
 
 
@@ -165,11 +163,11 @@ def most_repetitions(cycle: Cycle) -> int:
     return min(2 * cycle.repeated, 12) if cycle.repeated > 1 else 1
 
 
-def assemble_action(clip: Repetition, joints: Array, ground: Ground) -> ClipAction:
+def assemble_action(clip: Repetition, joints: Array, ground: pose_channels.Ground) -> ClipAction:
     """Return the action that performs a repetition; `joints` are float64 [frame, 22, 3]."""
     channels, feet, cycle, travels = clip.channels, clip.feet, clip.cycle, clip.keys is not None
     if clip.lies.any():
-        channels = channels | {"root_height": channels["root_height"] / standing_pelvis(ground)[1]}
+        channels = channels | {"root_height": channels["root_height"] / pose_channels.standing_pelvis(ground)[1]}
     tracks, layered = _moved(channels, feet, travels)
     side = _side(channels, feet)
     near = side or "right"
@@ -240,7 +238,7 @@ def _key_poses(
             pose[written] = begin
         limb = name.partition("_foot_")[0] if "_foot_" in name else ""
         forced = _edges(feet[SIDES.index(limb)].contact, travels) if limb else np.zeros(0, np.int64)
-        for i in thinned(at, values, TOLERANCE.get(_kind(name), DEGREES) * (FINER if limb and travels else 1.0), forced):
+        for i in travel.thinned(at, values, TOLERANCE.get(_kind(name), DEGREES) * (FINER if limb and travels else 1.0), forced):
             if i > 0:
                 keys.setdefault(int(i), {})[written] = _rounded(name, float(values[i]))
     cycle_keys = [{"at": round(float(at[i]), 4), "through": True, "pose": keys[i]} for i in sorted(keys)]
@@ -311,14 +309,14 @@ def _stages(clip: Repetition, near: str, paces: tuple[float, float, float], seco
     ]
     lifts += [{"foot": "body", **shares(fall)} for fall in clip.falls]
     found: dict[str, Any] = {}
-    courses = (Course(np.zeros(2), np.zeros(2), 1.0),) * 2
+    courses = (travel.Course(np.zeros(2), np.zeros(2), 1.0),) * 2
     if clip.keys is not None and clip.start is not None:
         keys = clip.keys * (1, *(seconds / paces[1],) * 3)
-        first, _, final = follow(keys, paces, clip.start, FPS)
+        first, _, final = travel.follow(keys, paces, clip.start, FPS)
         courses = first, final
-        found["travel"] = as_entries(keys, -1.0 if near == "right" else 1.0)
+        found["travel"] = travel.as_entries(keys, -1.0 if near == "right" else 1.0)
     for stage, course in zip(("enter", "exit"), courses, strict=True):
-        steps = stage_steps(clip.feet, words, course, stage == "enter")
+        steps = stage_steps.stage_steps(clip.feet, words, course, stage == "enter")
         lifts += steps.lifts
         if steps.keys:
             found[f"{stage}_keys"] = steps.keys
@@ -329,7 +327,7 @@ def blend_seconds(tracks: Mapping[str, Array], i: int, feet: list[FootTrack], li
     """Return the seconds from standing to frame `i` of channels and feet, or back: more where more must move."""
     angle = max((abs(float(v[i])) for name, v in tracks.items() if not _kind(name)), default=0.0)
     low = max((abs(float(v[i])) for name, v in tracks.items() if _kind(name) == "root"), default=0.0)
-    steps = sum(max(abs(float(foot.forward[i])), abs(float(foot.aside[i]))) > SAME_PLACE for foot in feet)
+    steps = sum(max(abs(float(foot.forward[i])), abs(float(foot.aside[i]))) > stage_steps.SAME_PLACE for foot in feet)
     in_air = any(not foot.contact[i] for foot in feet)
     seconds = max(0.35 + angle / 160 + low, 2 * STEP_SECONDS if steps else 0.0, 0.9 if in_air else 0.0)
     return round(min(seconds, 3.0 if lies else 2.0), 2)

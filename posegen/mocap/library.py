@@ -28,11 +28,8 @@ from posegen.foundations.wording import counted, shown
 from posegen.foundations.yaml_files import LARGEST_FILE
 from posegen.library.load import Library, load_library, read_library
 from posegen.library.schema import MOST_STRATEGIES, Action
-from posegen.mocap.clip_entry import ClipAction, side_sign
-from posegen.mocap.fidelity import Played, play
+from posegen.mocap import clip_entry, fidelity, pieces, pose_channels
 from posegen.mocap.labels import Label, action_words, label_of, read_label_table
-from posegen.mocap.pieces import clip_actions
-from posegen.mocap.pose_channels import Skeleton, distinct_skeletons, rest_of_clip, standing_skeleton, usual_standing
 from posegen.mocap.sources import SourceClip, clip_files, read_files, require_empty
 from posegen.mocap.trial import LIMBS_CROSS, find_failure
 
@@ -73,7 +70,7 @@ class Import:
     refused: list[str]
     sources: list[dict[str, Any]]
     verbs: Mapping[str, list[str]]
-    played: Mapping[str, Played]
+    played: Mapping[str, fidelity.Played]
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ class _Labelled:
 
     name: str
     label: Label
-    action: ClipAction
+    action: clip_entry.ClipAction
     rest: Array
     about: dict[str, Any]
 
@@ -150,7 +147,7 @@ def import_clips(
     if not clips:
         raise UsageError("\n".join(["none of the clips can be used:", *refused[:20]]))
     alone = _each_alone("compare", clips if compare else (), progress)
-    played = {clip.name: play(library, name, clip.action, clip.rest) for library, name, clip in alone}
+    played = {clip.name: fidelity.play(library, name, clip.action, clip.rest) for library, name, clip in alone}
     progress.wait("write the library")
     groups = dict(_groups(clips))
     verbs = _write(out, groups, {"licence": licence, "source": source})
@@ -163,32 +160,32 @@ def _labelled(sources: Iterator[SourceClip], table: Mapping[str, Label] | None, 
 
     Clips without a standing body use the standing angles of the most similar skeleton of the other clips.
     """
-    clips, skeletons, nowhere_upright = list[_Labelled](), list[Skeleton](), list[tuple[SourceClip, Label]]()
+    clips, skeletons, nowhere_upright = list[_Labelled](), list[pose_channels.Skeleton](), list[tuple[SourceClip, Label]]()
     for clip in sources:
         try:
             label = label_of(clip.file, table, clip.label, clip.name)
         except UsageError as error:
             refused.append(str(error))
             continue
-        if skeleton := standing_skeleton(clip.joints):
+        if skeleton := pose_channels.standing_skeleton(clip.joints):
             skeletons.append(skeleton)
             clips += _actions_of(clip, label, skeleton.standing, refused)
         else:
             nowhere_upright.append((clip, label))
     for clip, label in nowhere_upright:
-        clips += _actions_of(clip, label, usual_standing(clip.joints, skeletons), refused)
+        clips += _actions_of(clip, label, pose_channels.usual_standing(clip.joints, skeletons), refused)
     return clips
 
 
 def _actions_of(clip: SourceClip, label: Label, standing: Mapping[str, float], refused: list[str]) -> Iterator[_Labelled]:
     """Yield the actions of a clip, and add messages for those that cannot be used to `refused`."""
     try:
-        actions, others = clip_actions(clip.joints, clip.fps, clip.name, standing, offset=clip.begin)
+        actions, others = pieces.clip_actions(clip.joints, clip.fps, clip.name, standing, offset=clip.begin)
     except UsageError as error:
         refused.append(f"{error}; {clip.note}" if clip.note else str(error))
         return
     refused += others
-    rest = rest_of_clip(clip.joints, standing)
+    rest = pose_channels.rest_of_clip(clip.joints, standing)
     for name, action in actions:
         if fault := find_fault(name, action):
             refused.append(f"{fault}; repair the clip, or leave it out")
@@ -200,7 +197,7 @@ def _actions_of(clip: SourceClip, label: Label, standing: Mapping[str, float], r
             yield _Labelled(name, label, action, rest, about)
 
 
-def find_fault(name: str, action: ClipAction) -> str | None:
+def find_fault(name: str, action: clip_entry.ClipAction) -> str | None:
     """Return the validation error of an action, such as a foot that moves too far between stances; None if it is valid."""
     try:
         validated(Action, _entry([action]), f"{name}: ")
@@ -287,7 +284,7 @@ def _of_one_file(clips: Sequence[_Labelled]) -> list[_Labelled]:
 _OWN = ("pose", "enter_keys", "cycle_keys", "exit_keys", "lifts", "travel")
 
 
-def _entry(actions: Sequence[ClipAction]) -> dict[str, Any]:
+def _entry(actions: Sequence[clip_entry.ClipAction]) -> dict[str, Any]:
     enter, leave = (max(action.entry[stage] for action in actions) for stage in ("enter", "exit"))
     cycle = round(sum(action.seconds for action in actions) / len(actions), 3)
     entries = [action.paced(enter, cycle, leave) for action in actions]
@@ -299,7 +296,7 @@ def _entry(actions: Sequence[ClipAction]) -> dict[str, Any]:
         "sided": sided,
         "repetitions": [1, max(entry["repetitions"][1] for entry in entries)],
     }
-    if sided and all(sides) and (sign := side_sign(actions)):
+    if sided and all(sides) and (sign := clip_entry.side_sign(actions)):
         first["signs"] = {"side": sign}
     if len(actions) > 1:
         first["strategies"] = {
@@ -329,7 +326,7 @@ def _write(out: Path, groups: Mapping[str, list[_Labelled]], terms: Mapping[str,
             raise UsageError(f"{shown(name)}: its key poses take more than {LARGEST_FILE:,} bytes; use fewer or shorter clips")
         files[f"{name}.yaml"] = text
     theme = theme_name(out)
-    skeletons = distinct_skeletons([member.rest for members in groups.values() for member in members])
+    skeletons = pose_channels.distinct_skeletons([member.rest for members in groups.values() for member in members])
     measured = {name: {"weight": entry.weight, "offsets": entry.offsets} for name, entry in skeletons.items()}
     story = {"library": ".", "themes": {theme: 1}}
     files |= {

@@ -15,12 +15,8 @@ from posegen.dataset import clip_files as stored
 from posegen.dataset.layout import HEADER_FILE
 from posegen.evaluation.body import longest_present, point, true_intervals
 from posegen.evaluation.body import unit as unit_vectors
-from posegen.exchange import features263
-from posegen.exchange.archives import KIMODO_FPS, SMPL_ARRAYS, read_smpl
-from posegen.exchange.bvh import read_bvh_body
-from posegen.exchange.point_files import read_c3d, read_ntu, read_trc
+from posegen.exchange import archives, bvh, features263, point_files, rig
 from posegen.exchange.points import body_of_points, clips_of_array, named_body, without_zeros
-from posegen.exchange.rig import Body, read_names
 from posegen.exchange.text_motion import FPS_272, WIDTH_272, joints_of_272
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError, require_inside
@@ -260,28 +256,28 @@ def read_files(
 
 def _read(file: Path, fps: float | None, names: Path | None, joints_fps: float) -> Iterator[SourceClip]:
     """Read the clips of a file as they are; unit and axis are empty, and the rate is 0, where the file does not state them."""
-    suffix, given = file.suffix.lower(), None if names is None else read_names(names)
+    suffix, given = file.suffix.lower(), None if names is None else rig.read_names(names)
     if suffix == ".bvh":
-        yield _clip(file, read_bvh_body(file, given), fps)
+        yield _clip(file, bvh.read_bvh_body(file, given), fps)
     elif suffix == ".npy":
         values = _plain_array(file)
         if values.ndim == 2 and values.dtype.kind == "f" and values.shape[1] in _FEATURES:
             joints_of, usual = _FEATURES[values.shape[1]]
-            yield _clip(file, Body(joints_of(values), "features as in HumanML3D", float(usual)), fps)
+            yield _clip(file, rig.Body(joints_of(values), "features as in HumanML3D", float(usual)), fps)
         else:
             yield from _of_points(file, clips_of_array(values, str(file)), fps, given, joints_fps)
     elif suffix in (".c3d", ".trc"):
-        named = read_c3d(file) if suffix == ".c3d" else read_trc(file)
+        named = point_files.read_c3d(file) if suffix == ".c3d" else point_files.read_trc(file)
         body = named_body(named.names, named.points, str(file), given)
         yield _clip(file, body._replace(form=f"{suffix[1:].upper()}, {body.form}", fps=named.fps), fps)
     elif suffix == ".skeleton":
-        for name, points, rate in read_ntu(file):
+        for name, points, rate in point_files.read_ntu(file):
             yield from _of_points(file, [points], fps or rate, given, 0.0, f", body {name}")
     else:
         yield from _archive(file, fps, given)
 
 
-def _clip(file: Path, body: Body, fps: float | None, name: str = "", up: str = "") -> SourceClip:
+def _clip(file: Path, body: rig.Body, fps: float | None, name: str = "", up: str = "") -> SourceClip:
     """Return a clip of a body; `fps` replaces its frame rate."""
     return SourceClip(file, name or str(file), body.joints, fps or body.fps, body.form, up=up, note="; ".join(body.notes))
 
@@ -322,8 +318,8 @@ def _height(joints: Array) -> Array:
 
 def _archive(file: Path, fps: float | None, given: Mapping[str, str] | None) -> Iterator[SourceClip]:
     held = stored.members(file)
-    if SMPL_ARRAYS & {*held}:
-        yield _clip(file, read_smpl(file), fps)
+    if archives.SMPL_ARRAYS & {*held}:
+        yield _clip(file, archives.read_smpl(file), fps)
     elif "offsets" in held:
         clips = stored.read_clip_archive(file, [])
         for number, joints in enumerate(clips.joints):
@@ -337,7 +333,7 @@ def _archive(file: Path, fps: float | None, given: Mapping[str, str] | None) -> 
             names = ", ".join(sorted(held)[:20])
             raise UsageError(f"{file}: has no arrays joints and fps, but {names:.400}. Store both with numpy.savez")
         rate = next((stored.checked_rate(file, arrays[name]) for name in _RATES if name in arrays), None)
-        usual = float(KIMODO_FPS) if "posed_joints" in held else None
+        usual = float(archives.KIMODO_FPS) if "posed_joints" in held else None
         yield from _of_points(file, clips_of_array(found, str(file)), fps or rate or usual, given, 0.0)
 
 

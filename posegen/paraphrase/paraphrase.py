@@ -26,13 +26,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from posegen.dataset.documents import Document, seal
-from posegen.dataset.files import load_document, write_durably
-from posegen.dataset.lock import locked
-from posegen.dataset.overlays import OverlayReceipt, commit_part, intact_receipt, list_differences, overlay_folder
+from posegen.dataset import documents, files, lock, overlays, tables
 from posegen.dataset.read import content_errors, open_dataset
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.dataset.tables import encode_table
 from posegen.foundations.errors import PosegenError, UsageError, require_positive
 from posegen.foundations.hashing import byte_hash
 from posegen.foundations.machine import user_cache
@@ -61,7 +57,7 @@ _Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Provenance(Document):
+class Provenance(documents.Document):
     """Origin of paraphrases: all that determines what the server is asked. `begun` is the date of the first run, in UTC."""
 
     identity: str
@@ -131,7 +127,7 @@ class Paraphrases:
     asked: int = 0
     refused: Counter[str] = field(default_factory=Counter)
 
-    def add(self, receipt: OverlayReceipt) -> None:
+    def add(self, receipt: overlays.OverlayReceipt) -> None:
         """Count a shard."""
         reasons = dict(receipt.numbers)
         self.shards += 1
@@ -171,18 +167,18 @@ def paraphrase(
         require_positive(name, value)
     dataset = open_dataset(path)
     library = load_library(dataset.config.story.library)
-    folder, size = overlay_folder(path, KIND, server.model, "parts", "receipts"), dataset.header.shard
+    folder, size = overlays.overlay_folder(path, KIND, server.model, "parts", "receipts"), dataset.header.shard
     samples = min(limit or len(dataset), len(dataset))
     begun, prompt = datetime.now(UTC).isoformat(timespec="seconds"), byte_hash([PROMPT.encode()])
     asked = Provenance(dataset.header.identity, server.host, server.model, prompt, server.temperature, begun)
     _write_provenance(folder, asked)
     display = progress or Progress()
     result = Paraphrases(folder)
-    with locked(folder), _open_answers(folder) as answers, connect(server) as client:
+    with lock.locked(folder), _open_answers(folder) as answers, connect(server) as client:
         display.start("paraphrase", samples)
         for first in range(0, samples, size):
             shard, count = first // size, min(size, samples - first)
-            receipt = intact_receipt(folder, KIND, shard)
+            receipt = overlays.intact_receipt(folder, KIND, shard)
             source = dataset.rows_hash(shard)
             if receipt is None or receipt.source != source or receipt.count < count:
                 table = dataset.table(shard).slice(0, count * len(dataset.header.variants))
@@ -191,10 +187,10 @@ def paraphrase(
                     result.asked += 1
                     display.update(first, f"{result.asked:,} captions asked for")
                 compared = _compare(rows, answers, library)
-                part = {f"parts/part-{shard:05}.parquet": [encode_table(pa.Table.from_pylist(compared, schema=SCHEMA))]}
+                part = {f"parts/part-{shard:05}.parquet": [tables.encode_table(pa.Table.from_pylist(compared, schema=SCHEMA))]}
                 refused = Counter(row["reason"] for row in compared if row["reason"])
                 numbers = {"captions": len(compared), "kept": len(compared) - refused.total(), **refused}
-                receipt = commit_part(folder, KIND, shard, count, source, numbers, part)
+                receipt = overlays.commit_part(folder, KIND, shard, count, source, numbers, part)
                 result.written += 1
             result.add(receipt)
             display.update(first + count, f"{result.asked:,} captions asked for")
@@ -204,10 +200,10 @@ def paraphrase(
 
 def _write_provenance(folder: AnyPath, asked: Provenance) -> None:
     """Write the origin of the paraphrases in a folder; UsageError if those in it have another one."""
-    stored = load_document(Provenance, folder / HEADER, _HINT)
+    stored = files.load_document(Provenance, folder / HEADER, _HINT)
     if stored is None:
-        write_durably(folder / HEADER, seal(asked, indent=2))
-    elif differences := list_differences(asdict(stored), asdict(asked) | {"begun": stored.begun}):
+        files.write_durably(folder / HEADER, documents.seal(asked, indent=2))
+    elif differences := overlays.list_differences(asdict(stored), asdict(asked) | {"begun": stored.begun}):
         msg = f"{folder}: was asked for differently ({'; '.join(differences)}). Delete that folder, or use the same options"
         raise UsageError(msg)
 

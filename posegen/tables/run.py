@@ -34,11 +34,9 @@ from posegen.foundations.machine import PeakMemory, available_memory, process_me
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes, human_time, parse_bytes
-from posegen.tables import candidates
+from posegen.tables import candidates, model, report
 from posegen.tables.columns import Columns, Rows
 from posegen.tables.data import TableData, open_table
-from posegen.tables.model import TableModel, load_description, save_model, with_vectors
-from posegen.tables.report import measure, write_report
 from posegen.tables.settings import TableRequest
 from posegen.training import run_folder
 from posegen.training.data.feature_cache import require_space
@@ -162,7 +160,7 @@ def train_table(request: TableRequest, progress: Progress | None = None) -> run_
 
 def _initial(init: Path, data: TableData, progress: Progress) -> tuple[candidates.Candidate, float]:
     """Return the candidate of a trained run, and its regularisation."""
-    document, result = load_description(init), run_folder.read_result(init) or {}
+    document, result = model.load_description(init), run_folder.read_result(init) or {}
     label, categories = (document["columns"][name] for name in ("label", "categories"))
     if (label, bool(categories)) != (data.columns.label, bool(data.columns.categories)):
         raise UsageError(f"{init}: predicts {label}, not {data.columns.label} as here. Remove --init")
@@ -237,7 +235,7 @@ def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> run_fold
     if plan.is_encoded:
         with progress.working("load the encoder"):
             encoder = find_encoder(str(plan.data.columns.encoder), notify=progress.log).load(1)
-        plan.data = replace(plan.data, rows=with_vectors(plan.data.rows, encoder, progress))
+        plan.data = replace(plan.data, rows=model.with_vectors(plan.data.rows, encoder, progress))
     results = _results(plan, number)
     chosen = _chosen(results)
     tuned, known, tried = _tuned(plan, number, chosen, results)
@@ -260,7 +258,7 @@ def _train(plan: _Plan, estimate: TableEstimate, memory: PeakMemory) -> run_fold
                        for name, each in results.items()},
         "table": table,
     }  # fmt: skip
-    write_report(run, record, result, str(plan.request.source))
+    report.write_report(run, record, result, str(plan.request.source))
     run_folder.write_result(run, result)
     shown = {name: result[name] for name in ("measures", "seconds", "warnings", "chosen")}
     return run_folder.Result(run, run_folder.TABLE_TASK, estimate=estimate, **shown)
@@ -276,11 +274,11 @@ def _fit(
     """
     data, test = plan.data, np.flatnonzero(plan.data.test)
 
-    def fitted(name: str, rows: Array) -> TableModel:
+    def fitted(name: str, rows: Array) -> model.TableModel:
         found = candidates.Found(**results[name]["found"])
         own = candidates.fit(candidates.ALL[name], found.strength, data.rows.take(rows), data.label[rows], data.columns)
         fingerprint = encoder.fingerprint if encoder is not None and own.candidate.encoded else None
-        return TableModel(data.columns, found, fingerprint, own, tuned if name == chosen else None)
+        return model.TableModel(data.columns, found, fingerprint, own, tuned if name == chosen else None)
 
     tested = data.rows.take(test)
     compared = dict.fromkeys((candidates.CONSTANT.name, candidates.BASELINE.name, chosen))
@@ -292,8 +290,8 @@ def _fit(
         if chosen not in (candidates.CONSTANT.name, candidates.BASELINE.name):
             del scored[chosen]
     similar = candidates.pair_similarity(tested, data.columns) if data.columns.pair else None
-    measures, table = measure(scored, shown, title, data.label[test], data.columns, known, similar)
-    save_model(plan.request.run, fitted(chosen, np.arange(len(data.label))))
+    measures, table = report.measure(scored, shown, title, data.label[test], data.columns, known, similar)
+    model.save_model(plan.request.run, fitted(chosen, np.arange(len(data.label))))
     return measures, {"rows": len(data.label), "training": len(data.training), "test": len(test), **table}
 
 

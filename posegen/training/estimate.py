@@ -17,14 +17,10 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes, human_time
-from posegen.training import hardware
+from posegen.training import encoder, hardware, loop, run_folder, trained_models
 from posegen.training.data.feed import batches_of
-from posegen.training.encoder import trainable_weights
-from posegen.training.loop import Learner, StepTimer, TrainingSession, make_learner, run_steps
-from posegen.training.run_folder import checkpoint_bytes, read_checkpoint, write_checkpoint
 from posegen.training.session import Logs, most_loss_clips
 from posegen.training.setup import Setup
-from posegen.training.trained_models import model_outputs
 
 STEPS = 7
 """Steps of a pilot run. The first ones are slow; the others give a median."""
@@ -128,7 +124,7 @@ def check_budget(estimate: Estimate, budget: float | None) -> None:
 
 
 def estimate_run(
-    session: TrainingSession, memory: PeakMemory, choosing: float, most_tested: int, progress: Progress
+    session: loop.TrainingSession, memory: PeakMemory, choosing: float, most_tested: int, progress: Progress
 ) -> tuple[hardware.Choices, Estimate]:
     """Estimate a run by a pilot run.
 
@@ -179,13 +175,13 @@ def estimate_run(
         tested_clips=tested + calibrated,
         epoch_steps=batches_of(sources["training"], settings.batch, settings.seed, settings.data.variants).per_epoch,
         sequences=sources["training"].samples * variants,
-        parameters=sum(weights.numel() for weights in trainable_weights(setup.make_model()).values()),
+        parameters=sum(weights.numel() for weights in encoder.trainable_weights(setup.make_model()).values()),
         memory_bytes=memory.peak + mapped,
         **measured,
     )
 
 
-def _mapped_bytes(setup: Setup, pilot: TrainingSession, tested: float) -> int:
+def _mapped_bytes(setup: Setup, pilot: loop.TrainingSession, tested: float) -> int:
     """Return the bytes of the cached features that a run reads, and the pilot run did not.
 
     `tested` is the share of the test split that it reads. Features are mapped, and count as memory of the process as soon as
@@ -207,18 +203,18 @@ def _mapped_bytes(setup: Setup, pilot: TrainingSession, tested: float) -> int:
     return int(len(dataset) * len(header.variants) * each * rest)
 
 
-def _measure(session: TrainingSession, progress: Progress) -> dict[str, Any]:
+def _measure(session: loop.TrainingSession, progress: Progress) -> dict[str, Any]:
     """Train some steps, write and read a checkpoint, and evaluate a batch; return attributes of an estimate."""
     begin = time.perf_counter()
-    learner, timer = make_learner(session, None), StepTimer()
+    learner, timer = loop.make_learner(session, None), loop.StepTimer()
     hardware.gpu_peak(session.choices.device, reset=True)
     with tempfile.TemporaryDirectory(prefix="posegen-") as folder:
         with Logs(Path(folder), session.setup.settings, 0):
-            run_steps(session, learner, timer, progress.log)
-            write_checkpoint(Path(folder), learner.state())
+            loop.run_steps(session, learner, timer, progress.log)
+            run_folder.write_checkpoint(Path(folder), learner.state())
         total = time.perf_counter() - begin
-        read_checkpoint(Path(folder), learner.progress.step)
-        stored = checkpoint_bytes(Path(folder))
+        run_folder.read_checkpoint(Path(folder), learner.progress.step)
+        stored = run_folder.checkpoint_bytes(Path(folder))
     times, done = timer.times(), max(1, learner.progress.step)
     step = total / done if times is None else times.seconds
     return {
@@ -230,7 +226,7 @@ def _measure(session: TrainingSession, progress: Progress) -> dict[str, Any]:
     }
 
 
-def _clip_seconds(session: TrainingSession, learner: Learner) -> float:
+def _clip_seconds(session: loop.TrainingSession, learner: loop.Learner) -> float:
     """Return the seconds in which a clip is evaluated."""
     setup, choices = session.setup, session.choices
     validation = setup.data.source(setup.task.recipes, "validation")
@@ -238,7 +234,7 @@ def _clip_seconds(session: TrainingSession, learner: Learner) -> float:
     # The first pass is slower.
     for _ in range(2):
         begin = time.perf_counter()
-        for outputs, _ in model_outputs(
+        for outputs, _ in trained_models.model_outputs(
             setup.task, learner.model, validation, setup.settings.data.variants, most=size, size=size
         ):
             best = min(best, (time.perf_counter() - begin) / len(outputs))

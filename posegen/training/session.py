@@ -24,12 +24,10 @@ from posegen.foundations.machine import PeakMemory, process_memory
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes, parse_bytes
-from posegen.training import hardware, loop
+from posegen.training import hardware, loop, run_folder, trained_models
 from posegen.training.data.feed import batches_of, to_clips
-from posegen.training.run_folder import RunProgress, format_measure, latest_checkpoint, remove_old_checkpoints, write_checkpoint
 from posegen.training.settings import Settings
 from posegen.training.task import Task
-from posegen.training.trained_models import evaluate_model
 
 _MOST_POINTS = 1000
 """Points of a curve."""
@@ -162,7 +160,7 @@ def train_session(
 
 def _resume(session: loop.TrainingSession, progress: Progress) -> loop.Learner:
     """Return the learner in the state of the last intact checkpoint."""
-    state = latest_checkpoint(session.run, progress.log)
+    state = run_folder.latest_checkpoint(session.run, progress.log)
     if state is not None:
         progress.log(f"resuming from step {state.progress.step:,}")
         if state.progress.step == session.first and session.first:
@@ -171,7 +169,7 @@ def _resume(session: loop.TrainingSession, progress: Progress) -> loop.Learner:
     return loop.make_learner(session, state)
 
 
-def early_stop_reason(progress: RunProgress, settings: Settings) -> str | None:
+def early_stop_reason(progress: run_folder.RunProgress, settings: Settings) -> str | None:
     """Return why training ends before its last step; None if it does not."""
     patience = settings.checks.patience
     if patience is None or progress.best_step is None:
@@ -226,8 +224,8 @@ class _Monitor:
         every, waited = settings.saving.steps, time.monotonic() - self._saved
         is_due = waited >= settings.saving.seconds if every is None else step % every == 0
         if over or self.stopped or is_due or learner.progress.best_step == step:
-            write_checkpoint(self.session.run, learner.state())
-            remove_old_checkpoints(self.session.run)
+            run_folder.write_checkpoint(self.session.run, learner.state())
+            run_folder.remove_old_checkpoints(self.session.run)
             self._saved = time.monotonic()
         return over or bool(self.stopped)
 
@@ -255,13 +253,13 @@ class _Monitor:
         loss = validation_loss(self.session, averaged)
         validation = setup.data.source(setup.task.recipes, "validation")
         limits = {"most": settings.checks.clips, "size": hardware.evaluation_batch(choices.device, choices.micro_batch)}
-        measures = evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
+        measures = trained_models.evaluate_model(setup.task, averaged, validation, settings.data.variants, **limits).measures()
         measures |= {} if loss is None else {"loss": loss}
         # Undefined measures are left out.
         measures = {name: value for name, value in measures.items() if math.isfinite(value)}
         watched = measures.get(setup.task.monitor)
         self.logs.values(step, {f"validation/{name}": value for name, value in measures.items()})
-        self.progress.log(f"step {step:,}: {setup.task.monitor} {format_measure(watched)} on the validation split")
+        self.progress.log(f"step {step:,}: {setup.task.monitor} {run_folder.format_measure(watched)} on the validation split")
         if choices.device == "cuda":
             memory = torch.cuda.get_device_properties(0).total_memory
             values, line = hardware.describe_gpu_use(
@@ -341,7 +339,7 @@ def validation_loss(session: loop.TrainingSession, model: torch.nn.Module) -> fl
     return total / count
 
 
-def _details(loss: float, accuracy: float | None, times: loop.StepTimes | None, done: RunProgress) -> str:
+def _details(loss: float, accuracy: float | None, times: loop.StepTimes | None, done: run_folder.RunProgress) -> str:
     """Return loss, accuracy, memory, step time and the share of each phase as text."""
     shown = [f"loss {loss:.3f}"]
     shown += [] if accuracy is None else [f"accuracy {accuracy:.2f}"]

@@ -27,12 +27,8 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
-from posegen.training.data import identities
+from posegen.training.data import feature_cache, features, identities, own_clips, sources
 from posegen.training.data.captions import FreshCaptions, encoder_of, open_captions
-from posegen.training.data.feature_cache import fill_cache
-from posegen.training.data.features import Recipe, View
-from posegen.training.data.own_clips import read_own_clips
-from posegen.training.data.sources import Additions, ClipSource, Origin, cached_origin, config_origin, view_of
 from posegen.training.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
 from posegen.training.settings import Contrast, Data, Settings
@@ -79,12 +75,12 @@ class TrainingData:
     identity: str
     seed: int
     samples: int
-    view: View
-    origin: Origin
+    view: features.View
+    origin: sources.Origin
     dataset: Dataset | None = None
     groups: Array | None = None
     categories: Array | None = None
-    additions: Additions | None = None
+    additions: sources.Additions | None = None
     by_identity: Settings | None = None
     people: identities.Identities | None = None
     notes: tuple[str, ...] = ()
@@ -121,16 +117,16 @@ class TrainingData:
         identity = digest({"config": self.identity, "encoder": encoder.fingerprint})
         return replace(self, additions=FreshCaptions(name), view=view, identity=identity)
 
-    def prepare(self, recipes: Sequence[Recipe], report: Callable[[int, int], None]) -> None:
+    def prepare(self, recipes: Sequence[features.Recipe], report: Callable[[int, int], None]) -> None:
         """Compute recipes that are not cached yet; see :func:`posegen.training.data.feature_cache.fill_cache`."""
         needed = (*recipes, *identities.IDENTITY_RECIPES) if self.by_identity is not None else recipes
         if self.dataset is not None:
-            fill_cache(self.dataset, needed, self.view, report)
+            feature_cache.fill_cache(self.dataset, needed, self.view, report)
         if self.by_identity is not None:
             for split in identities.EVALUATED:
                 self._identities(self.by_identity).check(split)
 
-    def source(self, recipes: tuple[Recipe, ...], split: str) -> ClipSource:
+    def source(self, recipes: tuple[features.Recipe, ...], split: str) -> sources.ClipSource:
         """Return the clips of a split.
 
         Raises
@@ -143,7 +139,7 @@ class TrainingData:
             group = None if split in identities.EVALUATED else self.by_identity.identity.clips
             samples = known.in_split(split) if group is None else known.groups(group)
             own, variants = known.arrays_in(split), None if self.dataset is None else identities.TRAINED_VARIANTS
-            return ClipSource(self.origin, recipes, self.view, samples, own, group, variants)
+            return sources.ClipSource(self.origin, recipes, self.view, samples, own, group, variants)
         limited = self.dataset is None and split != "training"
         samples = in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
         if self.groups is not None:
@@ -151,7 +147,7 @@ class TrainingData:
         if not len(samples):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
             raise UsageError(msg)
-        return ClipSource(self.origin, recipes, self.view, samples, self.additions)
+        return sources.ClipSource(self.origin, recipes, self.view, samples, self.additions)
 
     def _identities(self, settings: Settings) -> identities.Identities:
         if self.people is not None:
@@ -182,22 +178,22 @@ def open_training_data(source: str | AnyPath, data: Data, sequences: int) -> Tra
         dataset = open_dataset(path)
         header = dataset.header
         samples = len(dataset) if data.samples is None else min(data.samples, len(dataset))
-        view = view_of(dataset, data.stride)
+        view = sources.view_of(dataset, data.stride)
         notes = (dataset.note,) if dataset.note else ()
         return TrainingData(
-            str(source), header.identity, header.seed, samples, view, cached_origin(dataset), dataset, notes=notes
+            str(source), header.identity, header.seed, samples, view, sources.cached_origin(dataset), dataset, notes=notes
         )
     require_source(local)
     config = load_config(str(source))
     library = load_library(config.story.library)
     frames, actors = -(-config.frames // data.stride), config.story.actors.max
-    view = View(frames, config.fps / data.stride, data.stride, tuple(library.actions), actors=actors)
+    view = features.View(frames, config.fps / data.stride, data.stride, tuple(library.actions), actors=actors)
     low, high = SPLITS["training"]
     variants = len(data.variants or config.variants.names)
     # A tenth more than the share of the split, as each sample's split is drawn by itself.
     needed = int(sequences / variants / (high - low) * 1.1) + 10 * config.store.chunk
     identity, samples = config.identity(library), data.samples or needed
-    return TrainingData(f"config {config.name}", identity, config.seed, samples, view, config_origin(config))
+    return TrainingData(f"config {config.name}", identity, config.seed, samples, view, sources.config_origin(config))
 
 
 ADAPTER = "adapter.safetensors"
@@ -345,18 +341,18 @@ def _fit_to_few(setup: Setup) -> Setup:
     return replace(setup, settings=fitted, data=replace(data, notes=(*data.notes, *notes)))
 
 
-def _open_data(request: Request, model_view: View | None, *, by_subject: bool) -> TrainingData:
+def _open_data(request: Request, model_view: features.View | None, *, by_subject: bool) -> TrainingData:
     """Open the training data; the view of the initial model, if there is one, defines how a user's clips are seen."""
     path, settings = storage_of(to_path(request.source)).local, request.settings
     is_own = path is not None and (path.suffix == ".npz" or holds_clips(path))
     if path is None or (not is_own and (model_view is None or (path / HEADER_FILE).exists() or not path.is_dir())):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
     stride = settings.data.stride
-    model_view = model_view or View(0, FOLDER_FPS / stride, stride, ())
+    model_view = model_view or features.View(0, FOLDER_FPS / stride, stride, ())
     label = settings.table.label
-    clips = read_own_clips(path, model_view.fps * model_view.stride, by_subject=by_subject, label=label)
+    clips = own_clips.read_own_clips(path, model_view.fps * model_view.stride, by_subject=by_subject, label=label)
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
-    view = View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
+    view = features.View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
     data = TrainingData(
         str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups,
         categories=None if by_subject else np.array(clips.words), notes=clips.notes,

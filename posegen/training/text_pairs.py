@@ -27,16 +27,12 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
+from posegen.training import hardware, report, run_folder, setup, verification
 from posegen.training.data.feature_cache import require_space
 from posegen.training.data.pairs import OwnPairs, read_captions, read_pairs
 from posegen.training.estimate import Estimate, check_budget
-from posegen.training.hardware import Reason
 from posegen.training.measures import ranks_of
-from posegen.training.report import write_report
-from posegen.training.run_folder import RUN, Result, read_document, read_result, refuse_other_run, run_folder, write_document
 from posegen.training.settings import NOT_CONTENT, Settings
-from posegen.training.setup import Request
-from posegen.training.verification import ScoredPairs, true_accept_rate, verification_rates, verify_pairs
 
 ENCODER = "encoder"
 _MOST_ANSWERS, _MOST_OTHERS = 10_000, 50_000
@@ -50,7 +46,7 @@ _FARTHER, _LEAST_DISTANCE = 2.0, 1e-4
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairRequest(Request):
+class PairRequest(setup.Request):
     """A request to train on pairs of texts.
 
     Attributes
@@ -71,7 +67,7 @@ class PairRequest(Request):
         return read_captions(self.source, self.settings.data.samples)
 
 
-_NO_PAIRS = ScoredPairs(np.empty(0), np.empty((0, 2), np.int64))
+_NO_PAIRS = verification.ScoredPairs(np.empty(0), np.empty((0, 2), np.int64))
 
 
 @dataclass(frozen=True)
@@ -94,8 +90,8 @@ class Scores:
 
     cosines: Array
     measures: dict[str, float]
-    same: ScoredPairs = _NO_PAIRS
-    other: ScoredPairs = _NO_PAIRS
+    same: verification.ScoredPairs = _NO_PAIRS
+    other: verification.ScoredPairs = _NO_PAIRS
     hard: Array = field(default_factory=lambda: np.empty(0))
 
 
@@ -124,7 +120,7 @@ def score_pairs(model: Any, pairs: OwnPairs, split: str, most: int | None = None
 
         measures["spearman"] = float(spearmanr(cosines, score).statistic) if len(rows) > 2 else math.nan
         return Scores(cosines, measures)
-    same, other = (ScoredPairs(cosines[own], np.flatnonzero(own)[:, None].repeat(2, 1)) for own in (right, ~right))
+    same, other = (verification.ScoredPairs(cosines[own], np.flatnonzero(own)[:, None].repeat(2, 1)) for own in (right, ~right))
     earlier = (cosines if before is None else before)[~right]
     hard = other.score[np.argsort(-earlier, kind="stable")[: math.ceil(_TWINS * len(earlier))]]
     if score is None:
@@ -134,8 +130,8 @@ def score_pairs(model: Any, pairs: OwnPairs, split: str, most: int | None = None
         measures["hard_r1"] = float((cosines > hard).mean())
     for name, apart in (("", other.score), ("hard_", hard)):
         if len(same.score) and len(apart):
-            measures[f"{name}auc"] = verify_pairs(same.score, apart)["auc"]
-            measures[f"{name}tar"] = true_accept_rate(same.score, apart)
+            measures[f"{name}auc"] = verification.verify_pairs(same.score, apart)["auc"]
+            measures[f"{name}tar"] = verification.true_accept_rate(same.score, apart)
     return Scores(cosines, measures, same, other, hard)
 
 
@@ -164,7 +160,7 @@ def _retrieval(texts: dict[str, list[str]], vectors: dict[str, Array], right: Ar
     return {"r1": float((ranks == 1).mean()), "r10": float((ranks <= 10).mean())}
 
 
-def _drawn_others(texts: dict[str, list[str]], vectors: dict[str, Array]) -> ScoredPairs:
+def _drawn_others(texts: dict[str, list[str]], vectors: dict[str, Array]) -> verification.ScoredPairs:
     """Return pairs of the anchor of a pair and the answer of another one, in other words than those of its own pair."""
     count = len(vectors["anchor"])
     offsets = np.arange(1, min(count, 1 + max(1, _MOST_OTHERS // max(1, count))))
@@ -174,7 +170,7 @@ def _drawn_others(texts: dict[str, list[str]], vectors: dict[str, Array]) -> Sco
     apart = (positive[second] != positive[first]) & (positive[second] != anchor[first])
     first, second = first[apart], second[apart]
     cosines = (vectors["anchor"][first] * vectors["positive"][second]).sum(axis=1)
-    return ScoredPairs(cosines, np.stack([first, second], axis=1))
+    return verification.ScoredPairs(cosines, np.stack([first, second], axis=1))
 
 
 def _load(found: FoundEncoder, settings: Settings) -> Any:
@@ -241,7 +237,7 @@ def _fine_tuning(settings: Settings, pairs: OwnPairs) -> trainer.FineTuning:
     )  # fmt: skip
 
 
-def train_pairs(request: PairRequest, progress: Progress | None = None) -> Result:
+def train_pairs(request: PairRequest, progress: Progress | None = None) -> run_folder.Result:
     """Fine-tune an encoder on pairs, or resume.
 
     Raises
@@ -261,9 +257,9 @@ def train_pairs(request: PairRequest, progress: Progress | None = None) -> Resul
     if settings.machine.threads is not None:
         torch.set_num_threads(settings.machine.threads)
     if request.only_estimate:
-        return Result(request.run, "text", 0, estimate=_start(request, pairs, found, display)[1])
+        return run_folder.Result(request.run, "text", 0, estimate=_start(request, pairs, found, display)[1])
     try:
-        with run_folder(request.run), PeakMemory() as memory:
+        with run_folder.run_folder(request.run), PeakMemory() as memory:
             return _train_run(request, pairs, found, memory, display)
     finally:
         display.stop()
@@ -271,19 +267,19 @@ def train_pairs(request: PairRequest, progress: Progress | None = None) -> Resul
 
 def _train_run(
     request: PairRequest, pairs: OwnPairs, found: FoundEncoder, memory: PeakMemory, progress: Progress
-) -> Result:  # fmt: skip
+) -> run_folder.Result:  # fmt: skip
     run, settings, begun = request.run, request.settings, time.monotonic()
-    record, estimate = read_document(run, RUN), None
+    record, estimate = run_folder.read_document(run, run_folder.RUN), None
     if record is None:
         record, estimate = _start(request, pairs, found, progress)
         check_budget(estimate, request.budget)
         require_space(run, estimate.disk_bytes)
-        write_document(run, RUN, record)
+        run_folder.write_document(run, run_folder.RUN, record)
     now = _identity(request, pairs, found)
-    refuse_other_run(run, differences({name: record.get(name) for name in now}, now))
-    result = read_result(run)
+    run_folder.refuse_other_run(run, differences({name: record.get(name) for name in now}, now))
+    result = run_folder.read_result(run)
     if result is not None:
-        return Result(run, "text", result["steps"], None, True, result["measures"], result["seconds"])
+        return run_folder.Result(run, "text", result["steps"], None, True, result["measures"], result["seconds"])
     model = _load(found, settings)
     deadline = None if request.budget is None else begun + request.budget
     trained = trainer.fine_tune(
@@ -292,9 +288,9 @@ def _train_run(
     )  # fmt: skip
     seconds = time.monotonic() - begun
     if trained.stopped:
-        return Result(run, "text", trained.steps, trained.stopped, seconds=seconds, estimate=estimate)
+        return run_folder.Result(run, "text", trained.steps, trained.stopped, seconds=seconds, estimate=estimate)
     measures = _finish(run, record, trained, model, pairs, memory, seconds, progress)
-    return Result(run, "text", trained.steps, None, False, measures, seconds, estimate)
+    return run_folder.Result(run, "text", trained.steps, None, False, measures, seconds, estimate)
 
 
 def pairs_columns(pairs: OwnPairs) -> dict[str, list[Any]]:
@@ -343,11 +339,11 @@ def _start(request: PairRequest, pairs: OwnPairs, found: FoundEncoder, progress:
         progress.log(line)
     kind = f"adapters of rank {settings.adapter.rank}" if settings.adapter.rank else "all weights"
     reasons = [
-        Reason("device", device, "the GPU" if device == "cuda" else "no GPU"),
-        Reason(
+        hardware.Reason("device", device, "the GPU" if device == "cuda" else "no GPU"),
+        hardware.Reason(
             "precision", trainer.chosen_precision(settings.machine.precision, device), "that of the device, unless it is given"
         ),
-        Reason("weights", kind, f"{parameters:,} of {total:,} are trained"),
+        hardware.Reason("weights", kind, f"{parameters:,} of {total:,} are trained"),
     ]
     record = _identity(request, pairs, found) | {
         "task": "text", "form": "pairs of a table" if request.columns else "captions", "source": request.source, "init": None,
@@ -382,7 +378,7 @@ def _finish(
         trainer.save_encoder(model, run / ENCODER)
     is_verified = all(len(scores.same.score) and len(scores.other.score) for scores in (known, found))
     test = found.same.score, found.other.score, found.hard
-    rates = verification_rates(known.same, known.other, *test) if is_verified else []
+    rates = verification.verification_rates(known.same, known.other, *test) if is_verified else []
     device = trainer.chosen_device(record["settings"]["machine"]["device"])
     result = {
         "task": "text", "steps": trained.steps, "best_step": trained.best_step, "rounds": 1, "seconds": seconds,
@@ -393,5 +389,5 @@ def _finish(
         "warnings": [], "table": {"rates": rates},
         "conditions": {"device": device, "threads": torch.get_num_threads(), "torch": torch.__version__},
     }  # fmt: skip
-    write_report(run, record, result, pairs.monitor)
+    report.write_report(run, record, result, pairs.monitor)
     return measures

@@ -23,12 +23,9 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.machine import PeakMemory
 from posegen.foundations.plugins import require_extra
 from posegen.foundations.progress import Progress
-from posegen.training import run_folder
+from posegen.training import hardware, loop, report, run_folder
 from posegen.training.data.feature_cache import features_folder, require_space
 from posegen.training.estimate import Estimate, check_budget, estimate_run
-from posegen.training.hardware import Choices, Reason, check_machine, choose_for_run, given_choices, release_memory
-from posegen.training.loop import StepTimes, TrainingSession
-from posegen.training.report import chance_warning, split_warnings, write_report
 from posegen.training.session import early_stop_reason, train_session
 from posegen.training.settings import NOT_CONTENT, Settings
 from posegen.training.setup import Request, Setup, open_setup
@@ -55,8 +52,8 @@ class _Record(BaseModel):
     init: str | None
     data: dict[str, Any]
     settings: Settings
-    choices: Choices
-    reasons: list[Reason]
+    choices: hardware.Choices
+    reasons: list[hardware.Reason]
     estimate: Estimate
     rounds: list[dict[str, int]]
     started: float
@@ -88,7 +85,7 @@ def train(request: Request, progress: Progress | None = None) -> run_folder.Resu
     """
     require_extra("train")
     progress = progress or Progress()
-    check_machine(request.settings.machine, torch.cuda.device_count())
+    hardware.check_machine(request.settings.machine, torch.cuda.device_count())
     setup = open_setup(request)
     for note in setup.data.notes:
         progress.log(note)
@@ -180,16 +177,16 @@ class _Work:
         record.write(self.request.run)
         return record
 
-    def _choose(self) -> tuple[Choices, list[Reason], Estimate]:
+    def _choose(self) -> tuple[hardware.Choices, list[hardware.Reason], Estimate]:
         """Choose for the machine, estimate the run, and log both."""
         begin, setup, progress = time.perf_counter(), self.setup, self.progress
-        for warning in split_warnings(setup, {}):
+        for warning in report.split_warnings(setup, {}):
             progress.log(warning)
         with progress.working("measure trial steps"):
-            choices, reasons = choose_for_run(setup)
-            session = TrainingSession(self.request.run, setup, 0, setup.settings.steps, choices)
+            choices, reasons = hardware.choose_for_run(setup)
+            session = loop.TrainingSession(self.request.run, setup, 0, setup.settings.steps, choices)
             choices, estimate = estimate_run(session, self.memory, time.perf_counter() - begin, _MOST_TESTED, progress)
-        reasons.append(Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
+        reasons.append(hardware.Reason("measured in", f"{estimate.choosing_seconds:.1f} s", "before the first step"))
         _log_table(reasons, progress)
         for line in estimate.summary():
             progress.log(line)
@@ -200,10 +197,10 @@ class _Work:
         latest, settings, run, progress = record.rounds[-1], self.request.settings, self.request.run, self.progress
         # A dataset that grew since the round began is trained on in the next round.
         setup = replace(self.setup, data=replace(self.setup.data, samples=latest["samples"]))
-        record.choices = replace(record.choices, **given_choices(settings))
-        session = TrainingSession(run, setup, latest["first"], latest["first"] + settings.steps, record.choices)
+        record.choices = replace(record.choices, **hardware.given_choices(settings))
+        session = loop.TrainingSession(run, setup, latest["first"], latest["first"] + settings.steps, record.choices)
 
-        def store_choices(choices: Choices) -> None:
+        def store_choices(choices: hardware.Choices) -> None:
             record.choices = choices
             record.write(run)
 
@@ -217,14 +214,14 @@ class _Work:
             progress.log(f"stopped early: {early_stop_reason(done, settings)}")
         # What follows reads its checkpoint; weights, gradients and moments need not be in memory twice.
         del learner
-        release_memory()
+        hardware.release_memory()
         measures, warnings = self._finish(record, setup, done, times)
         for warning in warnings:
             progress.log(warning)
         return replace(result, measures=measures, warnings=warnings)
 
     def _finish(
-        self, record: _Record, setup: Setup, progress: run_folder.RunProgress, times: StepTimes | None
+        self, record: _Record, setup: Setup, progress: run_folder.RunProgress, times: loop.StepTimes | None
     ) -> tuple[dict[str, float], list[str]]:
         """Evaluate the averaged weights of the best check on the test split; write model, report and result."""
         task, data, settings, run = setup.task, setup.data, record.settings, self.request.run
@@ -243,8 +240,8 @@ class _Work:
             calibrated["known_persons"] = data.people.tests_known_persons
         save_model(run, task, data.view, settings.model, model.state_dict())
         tested = min(data.source(task.recipes, "test").samples, _MOST_TESTED)
-        chance = chance_warning(task, measures, int(min(tested, measures.get("clips", tested))))
-        warnings = split_warnings(setup, progress.checks[-1] if progress.checks else {})
+        chance = report.chance_warning(task, measures, int(min(tested, measures.get("clips", tested))))
+        warnings = report.split_warnings(setup, progress.checks[-1] if progress.checks else {})
         warnings += [] if chance is None else [chance]
         result = {
             "task": task.name,
@@ -265,7 +262,7 @@ class _Work:
             "table": (tally.table() or {}) | calibrated,
             "conditions": {name: getattr(record.choices, name) for name in _CONDITIONS} | {"torch": torch.__version__},
         }
-        write_report(run, record.model_dump(mode="json"), result, task.monitor)
+        report.write_report(run, record.model_dump(mode="json"), result, task.monitor)
         return measures, warnings
 
     def _check_same_run(self, record: _Record) -> None:
@@ -287,7 +284,7 @@ class _Work:
         record.write(self.request.run)
 
 
-def _log_table(reasons: list[Reason], progress: Progress) -> None:
+def _log_table(reasons: list[hardware.Reason], progress: Progress) -> None:
     """Log the hardware and the choices, a line each."""
     name, value = (max(len(getattr(reason, part)) for reason in reasons) for part in ("name", "value"))
     for reason in reasons:

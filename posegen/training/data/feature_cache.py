@@ -23,11 +23,7 @@ import numpy as np
 import xxhash
 
 from posegen.config.identity import digest
-from posegen.dataset.documents import Origin as DocumentOrigin
-from posegen.dataset.documents import seal, unseal
-from posegen.dataset.files import write_durably
-from posegen.dataset.layout import ROWS
-from posegen.dataset.lock import SECONDS_TO_WAIT, locked
+from posegen.dataset import documents, files, layout, lock
 from posegen.dataset.read import Dataset
 from posegen.dataset.storage.address import storage_of
 from posegen.dataset.storage.bucket import REQUESTS
@@ -99,7 +95,7 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
         folder.mkdir(parents=not is_local, exist_ok=True)
         # Requests are waited for, so there are more of them than cores.
         threads = min(_MOST_THREADS, available_cores()) if is_local else REQUESTS
-        with locked(folder, wait=SECONDS_TO_WAIT), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
+        with lock.locked(folder, wait=lock.SECONDS_TO_WAIT), ThreadPoolExecutor(threads, "posegen-recipe") as pool:
             missing = missing_shards()
             made = len(missing)
             sequences = {shard: header.count(shard) * len(header.variants) for shard in missing}
@@ -110,7 +106,7 @@ def fill_cache(dataset: Dataset, recipes: Sequence[Recipe], view: View, report: 
                 report(done, total)
     for recipe in unknown if listed else ():
         with suppress(PermissionError):  # a folder of somebody else, whose receipts are then read each time
-            write_durably(_listed_file(folder, recipe, view).with_suffix(".json"), seal(state))
+            files.write_durably(_listed_file(folder, recipe, view).with_suffix(".json"), documents.seal(state))
     return made
 
 
@@ -131,9 +127,9 @@ def _compute_shard(dataset: Dataset, view: View, shard: int, recipes: Sequence[R
     for recipe, computed in values.items():
         file, data = _cache_file(folder, recipe, view, shard), io.BytesIO()
         np.save(data, computed, allow_pickle=False)
-        write_durably(file.with_suffix(".npy"), data.getvalue())
+        files.write_durably(file.with_suffix(".npy"), data.getvalue())
         receipt = {"of": _input_hash(recipe, hashes), _HASH: xxhash.xxh3_128_hexdigest(data.getbuffer())}
-        write_durably(file.with_suffix(".json"), seal(receipt))
+        files.write_durably(file.with_suffix(".json"), documents.seal(receipt))
 
 
 def require_space(folder: Path, needed: int) -> None:
@@ -176,7 +172,7 @@ def _open_cached(file: Path, written: int) -> Array:
 
 def read_field(dataset: Dataset, name: str, samples: slice | Array) -> Array:
     """Read an input of a recipe: an array [sample, variant, ...], or the metadata rows as objects [sample, variant]."""
-    if name != ROWS:
+    if name != layout.ROWS:
         return dataset.arrays(name, samples)
     numbers = np.arange(len(dataset))[samples]
     rows = np.empty((len(numbers), len(dataset.header.variants)), object)
@@ -194,7 +190,7 @@ def _is_current(file: Path, recipe: Recipe, hashes: Mapping[str, str]) -> bool:
 def _cache_receipt(file: Path) -> dict[str, Any] | None:
     path = file.with_suffix(".json")
     try:
-        return unseal(path.read_bytes(), DocumentOrigin(str(path), "The array is computed again"))
+        return documents.unseal(path.read_bytes(), documents.Origin(str(path), "The array is computed again"))
     except (FileNotFoundError, PosegenError):
         return None
 
