@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["made_once", "own_copy"]
+import posegen
+
+__all__ = ["generated_once", "made_once", "own_copy"]
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
@@ -31,3 +33,12 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 def own_copy(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]) -> Path:
     """Return a copy, for this worker, of what :func:`made_once` makes: what two of them cannot work on at the same time."""
     return Path(shutil.copytree(made_once(factory, name, make), factory.mktemp(name) / "own"))
+
+
+def generated_once(factory: pytest.TempPathFactory, name: str, samples: int, *overrides: str, preset: str = "smoke") -> Path:
+    """Return a dataset of a preset, made once; tests must not change it."""
+    config = posegen.load_config(preset, overrides)
+    return (
+        made_once(factory, name, lambda folder: posegen.generate(config, samples=samples, workers=1, out=folder / "motion"))
+        / "motion"
+    )

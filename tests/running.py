@@ -9,6 +9,7 @@ import gc
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import traceback
@@ -20,7 +21,7 @@ import pytest
 
 from tests.once import made_once
 
-__all__ = ["Programs", "run_once"]
+__all__ = ["Programs", "hear_interrupts", "run_once"]
 
 ROOT = Path(__file__).parents[1]
 
@@ -82,6 +83,11 @@ def _started() -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "tests.running"]
     return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def hear_interrupts() -> None:
+    """Stop ignoring Ctrl-C in a child before its program starts: it inherits that from a test in a background job."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def main() -> None:

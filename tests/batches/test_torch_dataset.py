@@ -13,7 +13,7 @@ import pytest
 import posegen
 from posegen.dataset.splits import in_split
 from posegen.foundations.errors import UsageError
-from tests.once import made_once
+from tests.once import generated_once
 
 torch = pytest.importorskip("torch")
 
@@ -22,11 +22,7 @@ SAMPLES = 33
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def make(folder: Path) -> None:
-        config = posegen.load_config("smoke", ["frames=30", "store={shard: 16, chunk: 8}"])
-        posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
-
-    return made_once(tmp_path_factory, "torch-dataset", make) / "motion"
+    return generated_once(tmp_path_factory, "torch-dataset", SAMPLES, "frames=30", "store={shard: 16, chunk: 8}")
 
 
 def items(path: Path, workers: int, context: str | None = None, **options: Any) -> Iterator[dict[str, Any]]:

@@ -13,11 +13,10 @@ from tests.dataset.tiny import fill
 @pytest.fixture
 def proxy(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
     """A proxy that counts requests; programs find it in the place of the server."""
-    found = Proxy(server.address, tmp_path / "log.txt")
-    for name, value in server.environment(found.address).items():
-        monkeypatch.setenv(name, value)
-    yield found
-    found.stop()
+    with Proxy(server.address, tmp_path / "log.txt") as found:
+        for name, value in server.environment(found.address).items():
+            monkeypatch.setenv(name, value)
+        yield found
 
 
 @pytest.fixture

@@ -11,16 +11,7 @@ import posegen
 from posegen.config.load import load_config
 from posegen.dataset.storage.bucket import BucketPath
 from tests.buckets.servers import Faults, Proxy, Server
-from tests.faults.commands import (
-    DATASET_COMMANDS,
-    SAMPLES,
-    SHORTER,
-    Outcome,
-    WritingCommand,
-    export_of,
-    find_fault,
-    hashes_of_files,
-)
+from tests.faults import commands
 from tests.faults.forks import SETTINGS, Finished, Forks
 from tests.faults.truth import copy
 
@@ -30,16 +21,16 @@ SHARE = 0.3
 """Share of the requests that are disturbed."""
 
 
-def _push(form: str) -> WritingCommand:
+def _push(form: str) -> commands.WritingCommand:
     line = ("push", "{here}/longer", "{}/pushed", "--to", form, "--workers=1", "--quiet")
-    return WritingCommand(f"push --to {form}", [[line]], hashes_of_files, "pushed", "")
+    return commands.WritingCommand(f"push --to {form}", [[line]], commands.hashes_of_files, "pushed", "")
 
 
 COMMANDS = {
     command.name: command
     for command in (
-        *DATASET_COMMANDS,
-        *(export_of(form, "{here}/longer", "") for form in ("csv", "hf")),
+        *commands.DATASET_COMMANDS,
+        *(commands.export_of(form, "{here}/longer", "") for form in ("csv", "hf")),
         _push("bvh"),
     )
 }
@@ -60,33 +51,30 @@ class Disorders:
     def __init__(self, folder: Path, server: Server, forks: tuple[Forks, Forks]) -> None:
         self._folder, self._server, self._forks = folder, server, forks
         config = load_config("smoke", SETTINGS)
-        for name, samples in (("dataset", SHORTER), ("longer", SAMPLES)):
+        for name, samples in (("dataset", commands.SHORTER), ("longer", commands.SAMPLES)):
             posegen.generate(config, samples=samples, workers=1, out=folder / name)
         self._expected: dict[str, object] = {}
 
-    def run(self, name: str, seed: int) -> Outcome:
+    def run(self, name: str, seed: int) -> commands.Outcome:
         """Run a sequence whose disturbances are drawn."""
         command, draw = COMMANDS[name], Random(seed)
         expected = self._undisturbed(command)
         path = self._given(command)
-        proxy = Proxy(self._server.address, self._folder / f"log-{path.bucket[5:]}.txt", Faults(disorder=SHARE), seed)
-        try:
+        with Proxy(self._server.address, self._folder / f"log-{path.bucket[5:]}.txt", Faults(disorder=SHARE), seed) as proxy:
             done = self._run(command, path, proxy.address, is_doubled=draw.random() < 0.5)
             late = proxy.pass_on_late()
-        finally:
-            proxy.stop()
         codes = [each.code for each in done]
-        fault = find_fault(command, path, expected)
+        fault = commands.find_fault(command, path, expected)
         if not any(codes):
-            return Outcome(name, codes, late, fault)
+            return commands.Outcome(name, codes, late, fault)
         if any(code != 1 for code in codes if code):
-            return Outcome(name, codes, late, refused=" ".join(each.printed for each in done if each.code))
+            return commands.Outcome(name, codes, late, refused=" ".join(each.printed for each in done if each.code))
         again = self._run(command, path, self._server.address, is_doubled=False)
-        fault = find_fault(command, path, expected)
+        fault = commands.find_fault(command, path, expected)
         printed = again[-1].printed if again[-1].code else ""
-        return Outcome(name, [*codes, again[-1].code], late, refused=f"{printed} {fault}".strip())
+        return commands.Outcome(name, [*codes, again[-1].code], late, refused=f"{printed} {fault}".strip())
 
-    def _undisturbed(self, command: WritingCommand) -> object:
+    def _undisturbed(self, command: commands.WritingCommand) -> object:
         if command.name not in self._expected:
             path = self._given(command)
             done = self._run(command, path, self._server.address, is_doubled=False)
@@ -94,7 +82,7 @@ class Disorders:
             self._expected[command.name] = command.content(path / command.written)
         return self._expected[command.name]
 
-    def _given(self, command: WritingCommand) -> BucketPath:
+    def _given(self, command: commands.WritingCommand) -> BucketPath:
         """Return a folder of a new bucket with what must be there before."""
         path = BucketPath(f"s3://{self._server.make_bucket()}", "of-tests")
         if command.given == "dataset":
@@ -103,7 +91,7 @@ class Disorders:
             (path / "dataset" / command.damages).write(b"damaged")
         return path
 
-    def _run(self, command: WritingCommand, path: BucketPath, address: str, *, is_doubled: bool) -> list[Finished]:
+    def _run(self, command: commands.WritingCommand, path: BucketPath, address: str, *, is_doubled: bool) -> list[Finished]:
         """Run the steps of a command up to the first that fails; return how its lines ended."""
         done: list[Finished] = []
         environment = self._server.environment(address) | {"POSEGEN_READ_CACHE": ""}

@@ -126,6 +126,12 @@ class Proxy:
         self._options, self._log, self._process, self.port = options, log, None, 0
         self.start()
 
+    def __enter__(self) -> Proxy:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
     def start(self) -> None:
         self._process, self.port = _start("proxy", str(self.port), *self._options)
 

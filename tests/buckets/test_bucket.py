@@ -89,16 +89,13 @@ def test_updates_at_the_same_time_lose_none(bucket: BucketPath) -> None:
 def test_a_server_that_cannot_replace_on_a_condition_is_refused(
     server: Server, bucket: BucketPath, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(conditions=False))
-    try:
+    with Proxy(server.address, tmp_path / "log.txt", Faults(conditions=False)) as proxy:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
         path = BucketPath(bucket.bucket, "of-tests/names")
         path.write(b"one")
         with pytest.raises(ServerError, match="the server does not write on a condition"):
             path.write(b"two")
         assert path.read() == b"one"
-    finally:
-        proxy.stop()
 
 
 def test_ranges_and_listings(bucket: BucketPath) -> None:

@@ -98,8 +98,7 @@ def test_a_longer_last_shard_stays_once_it_is_stored(dataset: BucketPath) -> Non
 def test_a_request_that_removed_a_receipt_and_is_repeated_late_removes_no_other(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(repeated="^(POST|DELETE) |PUT .*/receipts/00001"))
-    try:
+    with Proxy(server.address, tmp_path / "log.txt", Faults(repeated="^(POST|DELETE) |PUT .*/receipts/00001")) as proxy:
         for name, value in server.environment(proxy.address).items():
             monkeypatch.setenv(name, value)
         path = BucketPath(f"s3://{server.make_bucket()}", "of-tests")
@@ -109,8 +108,6 @@ def test_a_request_that_removed_a_receipt_and_is_repeated_late_removes_no_other(
         commit(path, header, 1, SHORTER, "another-run")
         assert complete_shards(path, header)[1] == 6
         assert {line[0] for line in proxy.take_log()} == {"GET", "HEAD", "PUT"}
-    finally:
-        proxy.stop()
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from tests.faults.forks import SETTINGS
 from tests.faults.injection import needs_compiler
 from tests.faults.steps import die_at
 from tests.faults.truth import copy, files_of
+from tests.once import generated_once
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,9 +28,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of 10 samples in three shards; read-only."""
-    path = tmp_path_factory.mktemp("exported") / "dataset"
-    posegen.generate(posegen.load_config("smoke", SETTINGS), samples=10, workers=1, out=path)
-    return path
+    return generated_once(tmp_path_factory, "exported to buckets", 10, *SETTINGS)
 
 
 @pytest.fixture
@@ -98,15 +97,12 @@ def test_an_export_survives_kills_and_requests_that_fail(
     form: str, dataset: Path, server: Server, bucket: BucketPath, folder: Path, tmp_path: Path
 ) -> None:
     out = bucket / "exported"
-    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(share=0.05))
-    try:
+    with Proxy(server.address, tmp_path / "log.txt", Faults(share=0.05)) as proxy:
         for step in ("document_written#1", "document_written#3", "document_placed#2"):
             run = start(dataset, form, out, AWS_ENDPOINT_URL=proxy.address, **die_at(out, step))
             run.communicate()
             assert run.returncode == -signal.SIGKILL
         finish(start(dataset, form, out, AWS_ENDPOINT_URL=proxy.address))
-    finally:
-        proxy.stop()
     assert_same(out, dataset, form, folder)
 
 

@@ -26,6 +26,7 @@ from posegen.viewing.collection import collection_of_dataset
 from tests.buckets.servers import KEY, SECRET, Faults, Proxy, Server, finish
 from tests.faults.forks import SETTINGS
 from tests.faults.truth import assert_same, copy
+from tests.once import generated_once
 from tests.paraphrase.servers import serving
 
 ROOT = Path(__file__).parents[2]
@@ -39,11 +40,9 @@ def config() -> Config:
 
 
 @pytest.fixture(scope="session")
-def whole(config: Config, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of 42 samples in a folder."""
-    path = tmp_path_factory.mktemp("whole") / "dataset"
-    posegen.generate(config, samples=42, workers=1, out=path)
-    return path
+    return generated_once(tmp_path_factory, "beside buckets", 42, *SETTINGS)
 
 
 def start(path: BucketPath, *options: str, **environment: str) -> subprocess.Popen[str]:
@@ -205,24 +204,20 @@ def test_runs_at_the_same_time_make_one_dataset(bucket: BucketPath, whole: Path)
 def test_a_run_survives_requests_that_fail(
     server: Server, bucket: BucketPath, whole: Path, tmp_path: Path, config: Config
 ) -> None:
-    proxy = Proxy(server.address, tmp_path / "log.txt", Faults(share=0.05))
-    try:
+    with Proxy(server.address, tmp_path / "log.txt", Faults(share=0.05)) as proxy:
         path = bucket / "failing"
         parts = [start(path, f"--part={n}/2", AWS_ENDPOINT_URL=proxy.address) for n in (1, 2)]
         finish(*parts)
         finish(start(path, AWS_ENDPOINT_URL=proxy.address))  # publishes
         log = proxy.take_log()
         assert sum(line[2] in (0, 500, 503) for line in log) > 5
-    finally:
-        proxy.stop()
     posegen.finish(path)
     assert_same(path, whole)
 
 
 @pytest.mark.slow
 def test_a_run_survives_a_server_that_is_stopped(server: Server, bucket: BucketPath, whole: Path, tmp_path: Path) -> None:
-    proxy = Proxy(server.address, tmp_path / "log.txt")
-    try:
+    with Proxy(server.address, tmp_path / "log.txt") as proxy:
         path = bucket / "stopped"
         run = start(path, AWS_ENDPOINT_URL=proxy.address)
         proxy.wait_for("receipts/00002.json")
@@ -231,8 +226,6 @@ def test_a_run_survives_a_server_that_is_stopped(server: Server, bucket: BucketP
         assert run.poll() is None
         proxy.start()
         finish(run)
-    finally:
-        proxy.stop()
     assert_same(path, whole)
 
 

@@ -91,8 +91,7 @@ def test_a_server_that_has_answered_is_waited_for(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bucket_module, "FIRST_PATIENCE_SECONDS", 0.0)
-    proxy = Proxy(server.address, tmp_path / "log.txt")
-    try:
+    with Proxy(server.address, tmp_path / "log.txt") as proxy:
         for name, value in server.environment(proxy.address).items():
             monkeypatch.setenv(name, value)
         path = bucket_module.BucketPath(f"s3://{server.make_bucket()}", "of-tests")
@@ -102,5 +101,3 @@ def test_a_server_that_has_answered_is_waited_for(
         with pytest.raises(ServerError, match="refuses the connection"):
             path.read()
         assert "(attempt " in capsys.readouterr().err  # so it was tried for longer than two seconds
-    finally:
-        proxy.stop()

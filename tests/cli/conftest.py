@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import posegen
-from tests.once import made_once
+from tests.once import generated_once
 
 SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
 
@@ -16,11 +15,7 @@ SMALL = ["frames=40", "store.shard=4", "store.chunk=2"]
 @pytest.fixture(scope="session")
 def intact(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A dataset of ten samples; tests do not change it."""
-
-    def make(folder: Path) -> None:
-        posegen.generate(posegen.load_config("smoke", SMALL), samples=10, workers=1, out=folder / "intact")
-
-    return made_once(tmp_path_factory, "intact", make) / "intact"
+    return generated_once(tmp_path_factory, "intact", 10, *SMALL)
 
 
 @pytest.fixture

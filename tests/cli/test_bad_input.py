@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -310,15 +311,12 @@ def test_a_yaml_bomb_takes_no_memory(tmp_path: Path) -> None:
     (tmp_path / "huge.yaml").touch()
     os.truncate(tmp_path / "huge.yaml", LARGE)
     before = tree(tmp_path)
+    little_memory = partial(resource.setrlimit, resource.RLIMIT_AS, (1 << 30, 1 << 30))
     for name in ("bomb.yaml", "huge.yaml"):
-        done = process("config", "show", name, folder=tmp_path, preexec_fn=_little_memory)
+        done = process("config", "show", name, folder=tmp_path, preexec_fn=little_memory)
         assert (done.returncode, done.stdout) == (2, "")
         assert_one_line(done.stderr)
     assert tree(tmp_path) == before
-
-
-def _little_memory() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 
 
 def test_names_that_are_not_utf8(tmp_path: Path) -> None:

@@ -23,15 +23,14 @@ from posegen.evaluation.text import draw_chart, judge
 from posegen.foundations.progress import Progress
 from tests.evaluation.figures import wandering
 from tests.exchange.bvh_files import bvh_text
+from tests.once import generated_once
 
 FEW_VARIANTS = ["variants={speed: null, position: null, scale: null, mirror: false}"]
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("evaluate") / "dataset"
-    posegen.generate(posegen.load_config("smoke"), samples=4, workers=1, out=path)
-    return path
+    return generated_once(tmp_path_factory, "evaluate", 4)
 
 
 @pytest.fixture

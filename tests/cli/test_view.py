@@ -13,18 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import posegen
 from docs.skeleton_figure import posed
 from posegen.cli.main import main
-from posegen.config.load import load_config
-from tests.signals import hear_interrupts
+from tests.once import generated_once
+from tests.running import hear_interrupts
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("view") / "dataset"
-    posegen.generate(load_config("smoke", ["frames=50"]), samples=3, workers=1, out=path)
-    return path
+    return generated_once(tmp_path_factory, "view", 3, "frames=50")
 
 
 def test_mistakes_are_explained(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,6 +61,7 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
         ({"joints": np.zeros((50, 21, 3), np.float32)}, "joints must be float [frames, 22, 3] (got float32 [50, 21, 3])"),
         ({"joints": np.zeros((50, 22, 3), np.int64)}, "joints must be float"),
         ({"joints": np.full((50, 22, 3), np.inf)}, "some joints of clip 0 are infinite, or farther than 10,000 m"),
+        ({"joints": np.full((50, 22, 3), 1e300)}, "farther than 10,000 m from the origin"),
         ({"joints": np.float32(1)}, "joints must be float [frames, 22, 3] (got 1.0)"),
         (
             {"offsets": np.array([0, 10, 31, 34, 99])},
@@ -69,7 +70,8 @@ def test_a_folder_per_class_is_read(tmp_path: Path) -> None:
         ({"offsets": np.array([0, 31, 10, 34, 50])}, "offsets must be integers"),
         ({"offsets": np.array(["0", "10", "31", "34", "50"])}, "offsets must be integers"),
         ({"offsets": np.int64(0)}, "offsets must be integers"),
-        ({"fps": np.float64(0)}, "fps must be one number from 1 to 1000 (got 0.0)"),
+        ({"fps": np.float64(-25)}, "fps must be one number from 1 to 1000 (got -25.0)"),
+        ({"fps": np.float64(1e-6)}, "fps must be one number from 1 to 1000 (got 1e-06)"),
         ({"fps": np.float64("nan")}, "fps must be one number from 1 to 1000 (got nan)"),
         ({"fps": np.array("25")}, "fps must be one number from 1 to 1000 (got '25')"),
         ({"fps": np.array([25.0, 25.0])}, "fps must be one number from 1 to 1000 (got float64 [2])"),

@@ -124,16 +124,13 @@ def test_problems_state_the_reason(dataset: Path) -> None:
     assert not only(dataset).repairable
 
 
-def swap(one: Path, other: Path) -> None:
-    data = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(data)
-
-
 @pytest.mark.parametrize("with_receipts", [False, True])
 def test_exchanged_shards_are_reported(with_receipts: bool, dataset: Path) -> None:
     for name in (JOINTS, ROWS, "motion.zarr/action/c.1.0.0", *([RECEIPT] if with_receipts else [])):
-        swap(dataset / name, dataset / name.replace("c.1", "c.0").replace("00001", "00000"))
+        one, other = dataset / name, dataset / name.replace("c.1", "c.0").replace("00001", "00000")
+        data = one.read_bytes()
+        one.write_bytes(other.read_bytes())
+        other.write_bytes(data)
     problems = verify(dataset)
     assert {problem.shard for problem in problems} == {0, 1}
     if with_receipts:

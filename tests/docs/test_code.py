@@ -27,7 +27,7 @@ from tests.docs.world import make_data, make_models, run
 from tests.exchange import servers as hub
 from tests.once import made_once
 from tests.paraphrase import servers as models
-from tests.signals import hear_interrupts
+from tests.running import hear_interrupts
 
 NOT_RUN: Mapping[str, str] = {
     r"pip install|python3 -m venv|git clone|make (dataset|test)": "installs or builds posegen: tests/test_install.py, CI",

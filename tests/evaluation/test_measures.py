@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posegen.checks.capsules import PAIRS
-from posegen.evaluation.body import (
-    centre_of_mass,
-    frame_ranges,
-    frames_last,
-    joint_angles,
-    library_of_config,
-    longest_present,
-    range_excess,
-    soles_of_body,
-)
+from posegen.evaluation import body as measures
 from posegen.evaluation.plausibility import CUT_OFF, balance_margin, body_overlap, flight_errors, flights, foot_skate, low_pass
 from posegen.evaluation.realism import geometric_features, kinetic_features
 from posegen.fields.keypoints import stature
@@ -39,18 +30,18 @@ SEEDS = st.integers(0, 1000)
 
 def test_the_centre_of_mass_of_a_standing_body_has_its_published_height() -> None:
     pose = standing(1)[0]
-    assert 0.53 < centre_of_mass(pose)[1] / (pose[15, 1] / 0.92) < 0.60  # .56 of stature
+    assert 0.53 < measures.centre_of_mass(pose)[1] / (pose[15, 1] / 0.92) < 0.60  # .56 of stature
     moved = pose.copy()
     moved[JOINTS.index("head")] += [1, 0, 0]
-    assert centre_of_mass(moved) - centre_of_mass(pose) == pytest.approx([0.081, 0, 0])
+    assert measures.centre_of_mass(moved) - measures.centre_of_mass(pose) == pytest.approx([0.081, 0, 0])
 
 
 def test_the_longest_present_interval_is_returned() -> None:
     joints = standing(12)
     joints[3] = np.nan
     joints[9, 4, 2] = np.nan
-    assert longest_present(joints) == slice(4, 9)
-    assert longest_present(joints * np.nan) == slice(0, 0)
+    assert measures.longest_present(joints) == slice(4, 9)
+    assert measures.longest_present(joints * np.nan) == slice(0, 0)
 
 
 def test_the_filter_halves_the_power_at_its_frequency_and_keeps_low_frequencies() -> None:
@@ -88,13 +79,13 @@ def test_skate_counts_what_slides() -> None:
     ],
 )
 def test_angles_are_recovered_from_positions(joint: str, axis: str, degrees: float, angle: str, expected: float) -> None:
-    angles = joint_angles(posed({joint: turn(axis, degrees)}))
+    angles = measures.joint_angles(posed({joint: turn(axis, degrees)}))
     assert angles[angle] == pytest.approx(expected, abs=2)
 
 
 def test_excess_is_the_distance_from_the_range() -> None:
-    assert max(float(values.max()) for values in range_excess(joint_angles(standing())).values()) == 0
-    bent = range_excess(joint_angles(posed({"left_knee": turn("x", -15), "left_elbow": turn("x", -158)})))
+    assert max(float(values.max()) for values in measures.range_excess(measures.joint_angles(standing())).values()) == 0
+    bent = measures.range_excess(measures.joint_angles(posed({"left_knee": turn("x", -15), "left_elbow": turn("x", -158)})))
     assert bent["left_knee_flexion"] == pytest.approx(15)
     assert bent["left_elbow_flexion"] == pytest.approx(8, abs=0.1)
     assert bent["right_knee_flexion"] == pytest.approx(0)
@@ -109,17 +100,17 @@ def test_an_action_widens_a_range_for_its_frames_and_half_a_second_around() -> N
     labels = np.zeros((100, len(PARTS)), np.uint16)
     labels[40:50, PARTS.index("legs")] = 1
     labels[90:] = 65535
-    ranges = frame_ranges(library, ["stand", "squat"], labels, 25)
+    ranges = measures.frame_ranges(library, ["stand", "squat"], labels, 25)
     assert set(ranges) == {"left_knee_flexion", "right_knee_flexion"}  # the trunk has another action
     low, high = ranges["left_knee_flexion"]
     assert (low == 0).all()
     assert high.tolist() == [160 if 28 <= frame < 62 else 150 for frame in range(100)]
     angles = {"left_knee_flexion": np.full(100, 158.0), "left_elbow_flexion": np.full(100, 151.0)}
-    beyond = range_excess(angles, ranges)
+    beyond = measures.range_excess(angles, ranges)
     assert beyond["left_knee_flexion"].tolist() == [0 if 28 <= frame < 62 else 8 for frame in range(100)]
     assert beyond["left_elbow_flexion"].tolist() == [1] * 100
     labels[0, PARTS.index("trunk")] = 1
-    assert frame_ranges(library, ["stand", "squat"], labels, 25)["trunk_flexion"][:, 12:14].tolist() == [
+    assert measures.frame_ranges(library, ["stand", "squat"], labels, 25)["trunk_flexion"][:, 12:14].tolist() == [
         [-50, -30],
         [90, 90],
     ]
@@ -130,9 +121,9 @@ def test_a_dataset_is_measured_by_the_ranges_of_its_own_actions(tmp_path: Path) 
     mine.mkdir()
     bow = "parts: [trunk], duration: [1, 2], ranges: {trunk_flexion: {max: 120, source: mine}}"
     (mine / "own.yaml").write_text(f"family: mine\nactions: {{bow: {{{bow}}}}}", encoding="utf-8")
-    assert library_of_config({"story": {"library": str(mine)}}).action("bow").ranges["trunk_flexion"].max == 120
+    assert measures.library_of_config({"story": {"library": str(mine)}}).action("bow").ranges["trunk_flexion"].max == 120
     for config in ({}, {"story": {"library": None}}, {"story": {"library": str(tmp_path / "gone")}}):
-        assert library_of_config(config).action("bow").ranges == {}
+        assert measures.library_of_config(config).action("bow").ranges == {}
 
 
 @given(SEEDS)
@@ -174,8 +165,8 @@ def test_the_error_of_a_flight_is_that_of_its_acceleration() -> None:
     for gravity, error in ((9.81, 0), (4.905, 0.5)):
         joints = standing(20)
         joints[5:15, :, 1] += (0.2 + gravity / 2 * times * (times[-1] - times))[:, None]
-        body = frames_last(joints)
-        soles = soles_of_body(body)
+        body = measures.frames_last(joints)
+        soles = measures.soles_of_body(body)
         assert flights(body, soles) == [slice(5, 15)]
         assert flight_errors(body, soles, FPS) == pytest.approx([error], abs=1e-9)
         assert [len(flights(body, soles, longest=frames)) for frames in (9, 10)] == [0, 1]
@@ -195,7 +186,7 @@ def test_leaning_is_out_of_balance() -> None:
 
 
 def margin_of(joints: Array) -> Array:
-    return balance_margin(frames_last(low_pass(joints, FPS)), FPS)
+    return balance_margin(measures.frames_last(low_pass(joints, FPS)), FPS)
 
 
 def test_kinetic_features_are_energies() -> None:
@@ -219,10 +210,10 @@ def test_relations_of_known_poses() -> None:
     [
         lambda joints: kinetic_features(joints, FPS),
         lambda joints: geometric_features(joints, FPS),
-        lambda joints: np.concatenate(list(joint_angles(joints).values())),
+        lambda joints: np.concatenate(list(measures.joint_angles(joints).values())),
         body_overlap,
         lambda joints: np.nan_to_num([foot_skate(joints, FPS)["skate, GMD"], foot_skate(joints, FPS)["speed of low toes"]]),
-        lambda joints: balance_margin(frames_last(low_pass(joints, FPS)), FPS),
+        lambda joints: balance_margin(measures.frames_last(low_pass(joints, FPS)), FPS),
     ],
 )
 @given(seed=SEEDS, heading=st.sampled_from([5, 90, 215]), x=st.floats(-50, 50), z=st.floats(-50, 50))
@@ -241,7 +232,10 @@ def test_mocap_fulfils_the_published_relations(reference: list[Any]) -> None:
     The systems of this mocap put the head above the neck, as the anatomical skeleton does; SMPL's lies ahead of it.
     """
     walks = [clip.joints for clip in reference if clip.label == "walk" and len(clip.joints) > 50]
-    beyond = [np.mean([(v > 5).mean() for v in range_excess(joint_angles(joints, "anatomical")).values()]) for joints in walks]
+    beyond = [
+        np.mean([(v > 5).mean() for v in measures.range_excess(measures.joint_angles(joints, "anatomical")).values()])
+        for joints in walks
+    ]
     assert np.median(beyond) < 0.05
     assert np.median([foot_skate(joints, FPS)["skate, GMD"] for joints in walks]) < 0.2
     assert np.median([(body_overlap(joints) > 0.02).mean() for joints in walks]) < 0.05

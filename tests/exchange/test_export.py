@@ -39,7 +39,7 @@ from posegen.foundations.plugins import EXPORTS
 from posegen.foundations.skeleton import JOINTS, PARENTS
 from posegen.library.load import load_library
 from tests.exchange.features263_oracle import matrix
-from tests.once import made_once
+from tests.once import generated_once, made_once
 
 SAMPLES, VARIANTS = 45, 5
 QUICK = ("humanml3d",)
@@ -50,11 +50,7 @@ MERGED = ("humanml3d", "hf", "pyskl", "bvh")
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> posegen.dataset.read.Dataset:  # type: ignore[name-defined]
-    def make(folder: Path) -> None:
-        config = posegen.load_config("smoke", ["frames=60", "store.shard=20"])
-        posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
-
-    return posegen.open(made_once(tmp_path_factory, "export", make) / "motion")
+    return posegen.open(generated_once(tmp_path_factory, "export", SAMPLES, "frames=60", "store.shard=20"))
 
 
 @pytest.fixture

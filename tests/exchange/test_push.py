@@ -19,7 +19,7 @@ import posegen
 from posegen.exchange.push import push
 from posegen.foundations.errors import UsageError, without_secrets
 from tests.exchange.servers import TOKEN, serving
-from tests.once import made_once
+from tests.once import generated_once
 
 pytestmark = pytest.mark.slow  # each push is a command of its own
 
@@ -56,13 +56,9 @@ class Place:
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    def make(folder: Path) -> None:
-        config = posegen.load_config("smoke", ["frames=60", "store.shard=10", "store.chunk=10"])
-        posegen.generate(config, samples=SAMPLES, workers=1, out=folder / "motion")
-
     # A push writes beside the dataset: each process of the tests has a copy.
-    made = made_once(tmp_path_factory, "push", make)
-    return Path(shutil.copytree(made, tmp_path_factory.mktemp("push") / "own")) / "motion"
+    made = generated_once(tmp_path_factory, "push", SAMPLES, "frames=60", "store.shard=10", "store.chunk=10")
+    return Path(shutil.copytree(made, tmp_path_factory.mktemp("push") / "motion"))
 
 
 @pytest.fixture

@@ -169,11 +169,8 @@ Refuse = Callable[..., Finished]
 @pytest.fixture
 def refuse(server: Server, forks: Forks, tmp_path: Path) -> Refuse:
     def generate(path: BucketPath, samples: int, refused: str) -> Finished:
-        proxy = Proxy(server.address, tmp_path / "log.txt", Faults(refused=refused))
-        try:
+        with Proxy(server.address, tmp_path / "log.txt", Faults(refused=refused)) as proxy:
             return forks.generate(path, "--samples", str(samples), AWS_ENDPOINT_URL=proxy.address)
-        finally:
-            proxy.stop()
 
     return generate
 

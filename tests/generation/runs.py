@@ -16,7 +16,7 @@ import psutil
 import pyarrow.parquet as pq
 import zarr
 
-from tests.signals import hear_interrupts
+from tests.running import hear_interrupts
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 300

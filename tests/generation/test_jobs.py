@@ -96,15 +96,10 @@ def fail(job: int) -> int:
     raise LookupError(msg)
 
 
-def live_workers() -> list[psutil.Process]:
-    """Return the live workers that this process has started."""
-    return workers_of(os.getpid())
-
-
 @pytest.fixture(autouse=True)
 def _no_worker_stays() -> Iterator[None]:
     yield
-    assert live_workers() == []
+    assert workers_of(os.getpid()) == []
 
 
 @pytest.mark.parametrize("first", ["", "."])
@@ -221,7 +216,7 @@ def test_too_little_memory_halves_the_work_at_a_time(tmp_path: Path) -> None:
 def test_a_killed_worker_loses_no_job() -> None:
     outcomes = run_jobs(slow_square, range(20), 2)
     done = [next(outcomes)]
-    threading.Thread(target=live_workers()[0].kill).start()
+    threading.Thread(target=workers_of(os.getpid())[0].kill).start()
     done += outcomes
     assert sorted(d for d in done if isinstance(d, int)) == [job * job for job in range(20)]
 
@@ -256,15 +251,10 @@ def test_what_workers_cannot_import_is_named(tmp_path: Path, monkeypatch: pytest
         list(run_jobs(import_module("only_here").job, range(4), 2))
 
 
-def exit_at_once() -> None:
-    """End the worker."""
-    os._exit(3)
-
-
 @pytest.mark.slow
 def test_workers_that_cannot_start_are_reported() -> None:
     with pytest.raises(PosegenError, match="worker processes cannot start"):
-        list(run_jobs(square, range(4), 2, load=exit_at_once))
+        list(run_jobs(square, range(4), 2, load=partial(os._exit, 3)))
 
 
 def note(folder: Path) -> None:
@@ -324,7 +314,7 @@ def test_no_job_is_done_after_the_end(tmp_path: Path) -> None:
     outcomes = run_jobs(write_soon, (tmp_path / str(i) for i in range(100)), 4)
     next(outcomes)  # others may be starting
     outcomes.close()
-    assert live_workers() == []
+    assert workers_of(os.getpid()) == []
     done = set(tmp_path.iterdir())
     time.sleep(0.3)
     assert set(tmp_path.iterdir()) == done
@@ -333,7 +323,7 @@ def test_no_job_is_done_after_the_end(tmp_path: Path) -> None:
 def test_a_stopped_idle_worker_does_not_block() -> None:
     outcomes = run_jobs(slow_square, range(4), 2)
     assert sorted(next(outcomes) for _ in range(4)) == [0, 1, 4, 9]
-    live_workers()[0].suspend()
+    workers_of(os.getpid())[0].suspend()
     assert list(outcomes) == []
 
 

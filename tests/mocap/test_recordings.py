@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import resource
 import zipfile
@@ -20,6 +19,7 @@ from posegen.cli.main import main
 from posegen.exchange.export import export
 from posegen.foundations.errors import UsageError
 from posegen.mocap.sources import read_source
+from tests.cli.test_evaluate import evaluated
 from tests.mocap.bvh_of_joints import write_bvh
 from tests.once import made_once
 
@@ -43,12 +43,6 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
             export(folder / "motion", form, folder / form, workers=1)
 
     return made_once(tmp_path_factory, "evaluated exports", make)
-
-
-def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
-    assert main(["evaluate", *map(str, arguments), "--json", "--quiet"]) == 0
-    document: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return document
 
 
 @pytest.mark.parametrize("form", [*EXACT, *ROUNDED])

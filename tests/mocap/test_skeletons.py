@@ -10,19 +10,9 @@ from benchmarks.motion.scripted import animated, shown
 from posegen.evaluation.body import true_intervals
 from posegen.foundations.skeleton import JOINTS, SKELETONS
 from posegen.library.load import load_library
+from posegen.mocap import pose_channels
 from posegen.mocap.actions import clip_action
 from posegen.mocap.body_angles import spine_rotations
-from posegen.mocap.pose_channels import (
-    Ground,
-    Skeleton,
-    body_channels,
-    facing,
-    leg_length,
-    rest_of_clip,
-    standing_angles,
-    standing_skeleton,
-    usual_standing,
-)
 
 FPS = 25
 PELVIS, ANKLES = JOINTS.index("pelvis"), [JOINTS.index("left_ankle"), JOINTS.index("right_ankle")]
@@ -40,13 +30,15 @@ def clip_on(skeleton: str, action: str) -> NDArray[np.float64]:
 
 
 def channels_of(joints: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    ground = Ground(joints[:, PELVIS] * (1, 0, 1), facing(joints), leg_length(joints), 0.0)
-    return body_channels(joints, ground, standing=standing_angles(joints))
+    ground = pose_channels.Ground(
+        joints[:, PELVIS] * (1, 0, 1), pose_channels.facing(joints), pose_channels.leg_length(joints), 0.0
+    )
+    return pose_channels.body_channels(joints, ground, standing=pose_channels.standing_angles(joints))
 
 
 def crouched(joints: NDArray[np.float64]) -> NDArray[np.float64]:
     """One squat, from bent knees to bent knees."""
-    low = joints[:, PELVIS, 1] - joints[:, ANKLES, 1].mean(axis=1) < 0.8 * leg_length(joints)
+    low = joints[:, PELVIS, 1] - joints[:, ANKLES, 1].mean(axis=1) < 0.8 * pose_channels.leg_length(joints)
     return joints[max(true_intervals(low), key=lambda run: run.stop - run.start)]
 
 
@@ -62,11 +54,13 @@ def test_arms_are_lifted_as_far_on_each_skeleton(skeleton: str, action: str) -> 
 @pytest.mark.parametrize("skeleton", ["smpl", "cmu"])
 def test_joints_of_a_clip_are_where_its_skeleton_has_them(skeleton: str) -> None:
     joints = clip_on(skeleton, "squat")
-    standing = standing_angles(joints)
+    standing = pose_channels.standing_angles(joints)
     assert standing is not None
     # The stature of a clip is that of a body with such legs.
     legs = [JOINTS.index("left_knee"), JOINTS.index("left_ankle")]
-    found, given = (rest / np.abs(rest[legs, 1]).sum() for rest in (rest_of_clip(joints, standing), SKELETONS[skeleton]))
+    found, given = (
+        rest / np.abs(rest[legs, 1]).sum() for rest in (pose_channels.rest_of_clip(joints, standing), SKELETONS[skeleton])
+    )
     apart = 0.81 * (found - given)
     # Arms that are held ahead protract the shoulders.
     assert np.sqrt((apart**2).sum(-1)).max() < 0.03
@@ -94,19 +88,19 @@ def test_rotations_of_the_spine_are_those_of_its_angles() -> None:
 def test_clips_in_which_nobody_stands_are_read_by_the_most_similar_skeletons() -> None:
     whole = clip_on("cmu", "squat")
     low = crouched(whole)
-    assert standing_angles(low) is None
-    assert standing_skeleton(low) is None
-    own, other = standing_skeleton(whole), standing_skeleton(clip_on("smpl", "squat"))
+    assert pose_channels.standing_angles(low) is None
+    assert pose_channels.standing_skeleton(low) is None
+    own, other = pose_channels.standing_skeleton(whole), pose_channels.standing_skeleton(clip_on("smpl", "squat"))
     assert own is not None
     assert other is not None
-    few = [other, *[own] * 5, *[Skeleton(other.bones, dict.fromkeys(other.standing, 90.0))] * 9]
-    assert usual_standing(low, few) == own.standing
+    few = [other, *[own] * 5, *[pose_channels.Skeleton(other.bones, dict.fromkeys(other.standing, 90.0))] * 9]
+    assert pose_channels.usual_standing(low, few) == own.standing
     assert abs(own.standing["neck_flexion"]) > 40
-    assert usual_standing(low, []) == {}
+    assert pose_channels.usual_standing(low, []) == {}
 
 
 def test_a_head_that_lies_elsewhere_is_no_bent_neck() -> None:
     whole = clip_on("cmu", "squat")
-    standing = standing_angles(whole)
+    standing = pose_channels.standing_angles(whole)
     pose = clip_action(crouched(whole), FPS, "squat", standing).entry["pose"]
     assert abs(pose.get("neck_flexion", 0.0)) < 20

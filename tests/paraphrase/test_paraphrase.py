@@ -18,6 +18,7 @@ import pytest
 
 import posegen
 from posegen.cli.main import main
+from tests.once import generated_once
 from tests.paraphrase.servers import Bad, Received, serving
 
 pytest.importorskip("httpx")
@@ -28,10 +29,7 @@ SAMPLES, SHARD = 8, 4
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("paraphrase") / "dataset"
-    config = posegen.load_config("smoke", [f"store.shard={SHARD}", f"store.chunk={SHARD}"])
-    posegen.generate(config, samples=SAMPLES, workers=1, out=path)
-    return path
+    return generated_once(tmp_path_factory, "paraphrase", SAMPLES, f"store.shard={SHARD}", f"store.chunk={SHARD}")
 
 
 @pytest.fixture
@@ -43,6 +41,11 @@ def reworded(caption: str, before: int = 0) -> str:
     """The same caption with a few more words; left becomes right."""
     text = caption.rstrip(".")
     return text.replace("left", "right") + ", as can be seen" if "left" in text else f"{text}, as it seems"
+
+
+def slowly_reworded(caption: str, before: int) -> str:
+    time.sleep(0.05)
+    return reworded(caption)
 
 
 def run(capsys: pytest.CaptureFixture[str], dataset: Path, received: Received, *more: str) -> tuple[int, dict[str, Any]]:
@@ -147,22 +150,14 @@ def test_a_server_without_usable_answers_ends_the_run(dataset: Path, capsys: pyt
 
 
 def test_the_number_of_simultaneous_requests_is_kept(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def slow(caption: str, before: int) -> str:
-        time.sleep(0.02)
-        return reworded(caption)
-
-    with serving(slow) as received:
+    with serving(slowly_reworded) as received:
         assert run(capsys, dataset, received, "--limit", "2", "--in-flight", "3")[0] == 0
     assert 2 <= received.busiest <= 3
 
 
 @pytest.mark.slow
 def test_a_killed_run_loses_only_open_requests(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def slow(caption: str, before: int) -> str:
-        time.sleep(0.05)
-        return reworded(caption)
-
-    with serving(slow) as received:
+    with serving(slowly_reworded) as received:
         command = [sys.executable, "-m", "posegen", "paraphrase", str(dataset), "--endpoint", received.url, "--model", "tiny/1"]
         process = subprocess.Popen([*command, "--in-flight", "2"], stderr=subprocess.DEVNULL, env=os.environ.copy())
         try:

@@ -14,7 +14,6 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +67,7 @@ def run_in_fork(
     budget: float | None = None,
 ) -> dict[str, Any]:
     """Train in a forked process; return what it reported."""
-    _load(task)
+    find_task(task)  # imports here what every forked process would import anew
     recorder = recorder or tiny.Recorder()
     reading, writing = os.pipe()
     gc.freeze()  # as in tests/running.py
@@ -143,12 +142,6 @@ def _record_losses(losses: list[float]) -> None:
     Logs.step = step  # type: ignore[method-assign]
 
 
-@cache
-def _load(task: str) -> None:
-    """Import here what every forked process would import anew."""
-    find_task(task)
-
-
 def quick_runs(dataset: Path, folder: Path) -> dict[str, Any]:
     """Train a run without interruption, and one that is killed twice and resumed."""
     reports: dict[str, Any] = {"whole": run_in_fork(dataset, folder / "whole")}
@@ -157,7 +150,8 @@ def quick_runs(dataset: Path, folder: Path) -> dict[str, Any]:
     reports["resumed"] = run_in_fork(dataset, folder / "killed")
     reports["again"] = run_in_fork(dataset, folder / "killed")
     reports["other settings"] = run_in_fork(dataset, folder / "killed", "optimiser.rate=1e-3")
-    reports["over budget"] = _over_budget(dataset, folder / "over budget")
+    refused = folder / "over budget"
+    reports["over budget"] = run_in_fork(dataset, refused, budget=1e-3) | {"folder": refused.exists()}
     return reports
 
 
@@ -175,11 +169,6 @@ def slow_runs(dataset: Path, folder: Path) -> dict[str, Any]:
     reports["other version"] = _other_version(dataset, folder)
     reports["grown"] = _grown(dataset, folder)
     return reports
-
-
-def _over_budget(dataset: Path, run: Path) -> dict[str, Any]:
-    """Request a run that does not fit its budget."""
-    return run_in_fork(dataset, run, budget=1e-3) | {"folder": run.exists()}
 
 
 def _damaged(dataset: Path, folder: Path) -> dict[str, Any]:

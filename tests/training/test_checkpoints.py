@@ -10,31 +10,24 @@ import pytest
 import torch
 
 from posegen.foundations.errors import PosegenError
-from posegen.training.run_folder import (
-    RunProgress,
-    State,
-    latest_checkpoint,
-    read_checkpoint,
-    remove_old_checkpoints,
-    write_checkpoint,
-)
+from posegen.training import run_folder
 from posegen.training.setup import Request
 from posegen.training.train import train
 from tests.training import tiny
 
 
-def state(step: int, best: int | None = None) -> State:
+def state(step: int, best: int | None = None) -> run_folder.State:
     tensors = {"weights": {"a.b": torch.full((3,), float(step))}, "optimiser": {"0.step": torch.tensor(float(step))}}
-    return State(tensors, RunProgress(step, best, None if best is None else 0.5, [{"step": 1.0}], 2.5))
+    return run_folder.State(tensors, run_folder.RunProgress(step, best, None if best is None else 0.5, [{"step": 1.0}], 2.5))
 
 
-def read_latest(run: Path) -> tuple[State | None, list[str]]:
+def read_latest(run: Path) -> tuple[run_folder.State | None, list[str]]:
     logged: list[str] = []
-    return latest_checkpoint(run, logged.append), logged
+    return run_folder.latest_checkpoint(run, logged.append), logged
 
 
 def test_a_checkpoint_is_read_as_written(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path, state(7, 5))
+    run_folder.write_checkpoint(tmp_path, state(7, 5))
     found, logged = read_latest(tmp_path)
     assert found is not None
     assert not logged
@@ -45,8 +38,8 @@ def test_a_checkpoint_is_read_as_written(tmp_path: Path) -> None:
 
 def test_the_last_two_and_their_best_are_kept(tmp_path: Path) -> None:
     for step, best in ((1, 1), (2, 2), (3, 2), (4, 2), (5, 5)):
-        write_checkpoint(tmp_path, state(step, best))
-        remove_old_checkpoints(tmp_path)
+        run_folder.write_checkpoint(tmp_path, state(step, best))
+        run_folder.remove_old_checkpoints(tmp_path)
     kept = sorted(path.stem for path in (tmp_path / "checkpoints").glob("*.safetensors"))
     assert kept == ["00000002", "00000004", "00000005"]  # checkpoint 4 refers to 2 as the best
 
@@ -54,10 +47,10 @@ def test_the_last_two_and_their_best_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damaged", [(5,), (4,), (4, 5)])
 def test_a_checkpoint_with_a_damaged_receipt_does_not_replace_an_intact_one(tmp_path: Path, damaged: tuple[int, ...]) -> None:
     for step in range(1, 6):
-        write_checkpoint(tmp_path, state(step, 1))
+        run_folder.write_checkpoint(tmp_path, state(step, 1))
     for step in damaged:
         (tmp_path / "checkpoints" / f"{step:08d}.json").write_bytes(b"")
-    remove_old_checkpoints(tmp_path)
+    run_folder.remove_old_checkpoints(tmp_path)
     found, _ = read_latest(tmp_path)
     intact = [step for step in (1, 2, 3, 4, 5) if step not in damaged]
     assert found is not None
@@ -69,7 +62,7 @@ def test_a_checkpoint_with_a_damaged_receipt_does_not_replace_an_intact_one(tmp_
 @pytest.mark.parametrize("damage", ["flip", "cut", "remove", "receipt"])
 def test_a_damaged_checkpoint_is_skipped_and_logged(tmp_path: Path, damage: str) -> None:
     for step in (1, 2):
-        write_checkpoint(tmp_path, state(step))
+        run_folder.write_checkpoint(tmp_path, state(step))
     tensors, receipt = (tmp_path / "checkpoints" / f"00000002{end}" for end in (".safetensors", ".json"))
     data = bytearray(tensors.read_bytes())
     if damage == "flip":
@@ -88,11 +81,11 @@ def test_a_damaged_checkpoint_is_skipped_and_logged(tmp_path: Path, damage: str)
     assert "00000002" in logged[0]
     assert "using the checkpoint before" in logged[0]
     with pytest.raises(PosegenError, match="00000002"):
-        read_checkpoint(tmp_path, 2)
+        run_folder.read_checkpoint(tmp_path, 2)
 
 
 def test_a_checkpoint_without_receipt_is_ignored(tmp_path: Path) -> None:
-    write_checkpoint(tmp_path, replace(state(1), progress=RunProgress(1)))
+    run_folder.write_checkpoint(tmp_path, replace(state(1), progress=run_folder.RunProgress(1)))
     (tmp_path / "checkpoints" / "00000001.json").unlink()
     assert read_latest(tmp_path) == (None, [])
 
@@ -112,12 +105,12 @@ def test_the_scale_is_resumed_with_the_run(dataset: Path, tmp_path: Path, monkey
     settings = tiny.settings(f"steps={steps}", "saving.steps=1", "checks.times=1", "machine.micro_batch=8")
     request = Request(str(dataset), "action", "quick", settings, run)
     train(request)
-    whole = read_checkpoint(run, steps)
+    whole = run_folder.read_checkpoint(run, steps)
     assert whole.tensors["scaler"]["scale"].item() == first * 2**steps
     for name in (f"checkpoints/{steps:08d}.json", "result.json"):
         (run / name).unlink()
     train(request)
-    resumed = read_checkpoint(run, steps)
+    resumed = run_folder.read_checkpoint(run, steps)
     for kind, tensors in whole.tensors.items():
         assert all(torch.equal(value, resumed.tensors[kind][name]) for name, value in tensors.items()), kind
     losses = json.loads((run / "result.json").read_bytes())["losses"]

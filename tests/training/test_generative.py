@@ -35,13 +35,7 @@ from posegen.training.data.poses import (
 )
 from posegen.training.feet import lock_feet
 from posegen.training.settings import load_settings
-from posegen.training.tasks.motion import (
-    TASK,
-    Denoiser,
-    guided,
-    integrate,
-    noise_from,
-)
+from posegen.training.tasks import motion as motion_task
 from tests.fields.naive_rotations import joint_rotations
 
 Array = NDArray[Any]
@@ -66,7 +60,7 @@ def poses(batch: Batch, joints: Array) -> Array:
 
 
 def drawn_noise(number: int, frames: int) -> torch.Tensor:
-    return noise_from(np.array([number / 8, 0.5]), frames)
+    return motion_task.noise_from(np.array([number / 8, 0.5]), frames)
 
 
 def bones(joints: Array) -> Array:
@@ -220,7 +214,7 @@ def test_short_contacts_and_gaps_are_ignored(joints: Array) -> None:
 
 
 def test_the_noise_of_a_clip_depends_on_the_step_alone() -> None:
-    task = TASK.configured(load_settings("quick", ["seed=3", "motion.caption_dropout=0.5"], "motion"))
+    task = motion_task.TASK.configured(load_settings("quick", ["seed=3", "motion.caption_dropout=0.5"], "motion"))
     own = {"sample": np.arange(6), "variant": np.zeros(6, np.int64), "pose": np.zeros((6, 20, POSE_NUMBERS), np.float32)}
     assert task.draw is not None
     one, part, other = (
@@ -237,28 +231,28 @@ def test_integration_ends_at_the_prediction() -> None:
     """A constant prediction is reached in any number of steps."""
     noise, motion = drawn_noise(1, 7)[None], drawn_noise(2, 7)[None]
     for steps in (1, 4):
-        assert torch.allclose(integrate(lambda noisy, share: motion, noise, steps), motion)
+        assert torch.allclose(motion_task.integrate(lambda noisy, share: motion, noise, steps), motion)
     # For normally distributed numbers the best prediction is known; noise is mapped to a number with their deviation.
     spread, one = 0.5, torch.tensor([[[1.0]]])
 
     def best(noisy: torch.Tensor, share: float) -> torch.Tensor:
         return noisy * (share * spread**2 / ((1 - share) ** 2 + share**2 * spread**2))
 
-    assert float(integrate(best, one, 40)) == pytest.approx(spread, abs=0.01)
+    assert float(motion_task.integrate(best, one, 40)) == pytest.approx(spread, abs=0.01)
 
 
 @pytest.fixture(scope="module")
-def network() -> Denoiser:
+def network() -> motion_task.Denoiser:
     """A network with random weights: modulation starts at zero."""
     torch.manual_seed(0)
-    model = Denoiser("small", 0.0, 8, 12.5).eval()
+    model = motion_task.Denoiser("small", 0.0, 8, 12.5).eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.02 * torch.randn_like(weight))
     return model
 
 
-def test_frames_behind_a_clip_are_ignored(network: Denoiser) -> None:
+def test_frames_behind_a_clip_are_ignored(network: motion_task.Denoiser) -> None:
     noisy, length = torch.stack([drawn_noise(i, 40) for i in range(2)]), torch.tensor([40, 23])
     other = noisy.clone()
     other[1, 23:] = 7.0
@@ -272,16 +266,19 @@ def test_frames_behind_a_clip_are_ignored(network: Denoiser) -> None:
     assert torch.allclose(one[1, :23], alone[0], atol=1e-5)
 
 
-def test_dropped_captions_are_ignored(network: Denoiser) -> None:
+def test_dropped_captions_are_ignored(network: motion_task.Denoiser) -> None:
     noisy, share, length = drawn_noise(1, 20)[None], torch.tensor([0.5]), torch.tensor([20])
     one, two = torch.ones(1, 8), torch.arange(8.0)[None]
     with torch.no_grad():
         unheard = [network(noisy, share, length, text, torch.tensor([False])) for text in (one, two)]
         heard = [network(noisy, share, length, text, torch.tensor([True])) for text in (one, two)]
-        plain = guided(network, one, length, 0.0)(noisy, 0.5), guided(network, one, length, 1.0)(noisy, 0.5)
-        more = guided(network, one, length, 3.0)(noisy, 0.5)
+        plain = (
+            motion_task.guided(network, one, length, 0.0)(noisy, 0.5),
+            motion_task.guided(network, one, length, 1.0)(noisy, 0.5),
+        )
+        more = motion_task.guided(network, one, length, 3.0)(noisy, 0.5)
         early = network(noisy, torch.tensor([0.05]), length, one, torch.tensor([True]))
-        unweighed = guided(network, one, length, 3.0)(noisy, 0.05)
+        unweighed = motion_task.guided(network, one, length, 3.0)(noisy, 0.05)
     assert torch.equal(*unheard)
     assert not torch.allclose(*heard)
     assert torch.allclose(plain[0], unheard[0], atol=1e-6)

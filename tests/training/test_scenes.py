@@ -20,18 +20,7 @@ from posegen.embedding import embed
 from posegen.foundations.errors import UsageError
 from posegen.synthesis.synthesize import Batch
 from posegen.training.animate import people_in, to_scene
-from posegen.training.data.features import (
-    ACTION,
-    FEATURES,
-    LENGTH,
-    MOTION,
-    RELATION,
-    SCENE_MOTION,
-    View,
-    by_actor,
-    features_of,
-    relations,
-)
+from posegen.training.data import features
 from posegen.training.data.feed import batches_of, statistics, to_clips
 from posegen.training.data.poses import SCENE_POSE, body_of, place_beside
 from posegen.training.data.sources import ClipSource, dataset_origin, view_of
@@ -61,8 +50,8 @@ def crowd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def view(actors: int, stride: int = 1) -> View:
-    return View(250 // stride, 25.0 / stride, stride, (), actors=actors)
+def view(actors: int, stride: int = 1) -> features.View:
+    return features.View(250 // stride, 25.0 / stride, stride, (), actors=actors)
 
 
 @given(st.floats(-3, 3), st.floats(-5, 5), st.floats(-5, 5))
@@ -71,12 +60,12 @@ def test_relations_do_not_depend_on_where_a_scene_is(batch: Batch, angle: float,
     cos, sin = np.cos(angle), np.sin(angle)
     moved = joints @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) + [x, 0, z]
     unit = np.ones((2, 2))
-    np.testing.assert_allclose(relations(moved, unit), relations(joints, unit), atol=1e-5)
+    np.testing.assert_allclose(features.relations(moved, unit), features.relations(joints, unit), atol=1e-5)
 
 
 def test_relations_equal_a_naive_computation(batch: Batch) -> None:
     joints = batch.joints[0, 0, :, ::50].astype(np.float64)
-    found = relations(joints[None], np.ones((1, 2)))[0]
+    found = features.relations(joints[None], np.ones((1, 2)))[0]
     for frame in range(joints.shape[1]):
         headings = []
         for actor in range(2):
@@ -95,15 +84,15 @@ def test_relations_equal_a_naive_computation(batch: Batch) -> None:
 
 def test_one_actor_keeps_its_features(batch: Batch) -> None:
     joints, own = batch.joints[:, 0], view(2)
-    scene = SCENE_MOTION.compute({"joints": joints}, own)
-    assert scene.shape == (6, *SCENE_MOTION.shape(own)) == (6, 250, 2, FEATURES + RELATION)
-    first = MOTION.compute({"joints": joints}, own)
-    assert (scene[:, :, 0, :FEATURES] == first).all()
-    each = by_actor(MOTION).compute({"joints": joints}, own)
+    scene = features.SCENE_MOTION.compute({"joints": joints}, own)
+    assert scene.shape == (6, *features.SCENE_MOTION.shape(own)) == (6, 250, 2, features.FEATURES + features.RELATION)
+    first = features.MOTION.compute({"joints": joints}, own)
+    assert (scene[:, :, 0, : features.FEATURES] == first).all()
+    each = features.by_actor(features.MOTION).compute({"joints": joints}, own)
     assert (each[:, 0] == first).all()
-    assert (each[:, 1] == features_of(joints[:, 1], 25.0).astype(np.float16)).all()
+    assert (each[:, 1] == features.features_of(joints[:, 1], 25.0).astype(np.float16)).all()
     # A missing actor is 0, and what is there does not change.
-    alone = SCENE_MOTION.compute({"joints": joints[:, :1]}, own)
+    alone = features.SCENE_MOTION.compute({"joints": joints[:, :1]}, own)
     assert not alone[:, :, 1].any()
     assert (alone[:, :, 0] == scene[:, :, 0]).all()
 
@@ -121,7 +110,7 @@ def test_poses_of_a_scene_reproduce_where_people_stand(batch: Batch) -> None:
 
 def test_a_motion_is_placed_as_a_whole(batch: Batch) -> None:
     joints = batch.joints[1, 0].astype(np.float64)
-    related = relations(joints[None], np.ones((1, 2)))[0, 1]
+    related = features.relations(joints[None], np.ones((1, 2)))[0, 1]
     cos, sin = np.cos(1.0), np.sin(1.0)
     turned = joints[1] @ np.array([[cos, 0, -sin], [0, 1, 0], [sin, 0, cos]]) + [3.0, 0, -2.0]
     np.testing.assert_allclose(place_beside(joints[0], turned, related, 1.0), joints[1], atol=1e-4)
@@ -131,7 +120,7 @@ def test_each_actor_is_a_clip(crowd: Path) -> None:
     dataset = open_dataset(crowd)
     counts = [len(dataset.rows(sample)[0]["actors"]) for sample in range(SAMPLES)]
     assert set(counts) == {1, 2, 3}
-    recipes = tuple(map(by_actor, (MOTION, LENGTH, ACTION)))
+    recipes = tuple(map(features.by_actor, (features.MOTION, features.LENGTH, features.ACTION)))
     source = ClipSource(dataset_origin(dataset), recipes, view_of(dataset, 4), np.arange(SAMPLES))
     (batch,) = batches_of(source, SAMPLES, 0, ["base"], epochs=1)
     clips = to_clips(batch, source)

@@ -18,19 +18,10 @@ from torch import Tensor, nn
 import posegen
 from benchmarks.motion.clips import folds_by_subject
 from benchmarks.usefulness import __main__ as command
-from benchmarks.usefulness import action, amplification, lifting, page
+from benchmarks.usefulness import action, amplification, definitions, lifting, page
 from benchmarks.usefulness.action import FamilyScores
 from benchmarks.usefulness.cameras import FOCAL, Poses, camera_at, seen
 from benchmarks.usefulness.clips import Clips, balanced, drawn
-from benchmarks.usefulness.definitions import (
-    AMPLIFIED_COPIES,
-    COUNTS,
-    FOLDS,
-    Trial,
-    amplified_trials,
-    longer,
-    trials,
-)
 from benchmarks.usefulness.learning import chosen_at, settings_of, shares, train
 from benchmarks.usefulness.lifting import Lifter, aligned, distances
 from benchmarks.usefulness.results import AMPLIFICATION, PRETRAINING, have
@@ -56,29 +47,29 @@ FAMILIES = tuple(family for own in PEOPLE.values() for family, count in own.item
 @pytest.fixture(scope="module")
 def clips() -> Clips:
     joints = [np.zeros((4, len(JOINTS), 3), np.float32)] * len(PERSONS)
-    return Clips(joints, FAMILIES, PERSONS, 25.0, folds_by_subject(PERSONS, FAMILIES, FOLDS))
+    return Clips(joints, FAMILIES, PERSONS, 25.0, folds_by_subject(PERSONS, FAMILIES, definitions.FOLDS))
 
 
 def test_training_and_test_subjects_differ(clips: Clips) -> None:
-    for repetition in range(FOLDS):
-        for count in COUNTS:
+    for repetition in range(definitions.FOLDS):
+        for count in definitions.COUNTS:
             trained, held = clips.trained_on(repetition, count), clips.held_out(repetition)
             assert not {PERSONS[i] for i in trained} & {PERSONS[i] for i in held}
-    every = np.concatenate([clips.held_out(repetition) for repetition in range(FOLDS)])
+    every = np.concatenate([clips.held_out(repetition) for repetition in range(definitions.FOLDS)])
     assert sorted(every) == list(range(len(PERSONS)))
-    assert set(clips.held_out(0)) == set(clips.held_out(FOLDS))
+    assert set(clips.held_out(0)) == set(clips.held_out(definitions.FOLDS))
 
 
 def test_each_fold_has_each_family(clips: Clips) -> None:
-    for part in range(FOLDS):
+    for part in range(definitions.FOLDS):
         assert {FAMILIES[i] for i in np.flatnonzero(clips.part == part)} == {"walk", "run", "jump"}
 
 
 def test_number_of_clips_per_class_is_respected(clips: Clips) -> None:
-    for repetition in range(FOLDS):
+    for repetition in range(definitions.FOLDS):
         there = Counter(FAMILIES[i] for i in np.flatnonzero(clips.part != repetition))
         before: set[int] = set()
-        for count in COUNTS:
+        for count in definitions.COUNTS:
             chosen = clips.trained_on(repetition, count)
             wanted = {family: min(n, count or n) for family, n in there.items()}
             assert Counter(FAMILIES[i] for i in chosen) == wanted
@@ -250,15 +241,15 @@ def test_every_trial_uses_its_own_clips(clips: Clips, monkeypatch: pytest.Monkey
     monkeypatch.setattr(action, "STEPS", 1)
     monkeypatch.setattr(lifting, "LIFTING_STEPS", 1)
     for name, found in (
-        ("action", action.measure(own, classifier, trials("action", 1))),
-        ("lifting", lifting.measure(own, Lifter().eval(), trials("lifting", 1))),
+        ("action", action.measure(own, classifier, definitions.trials("action", 1))),
+        ("lifting", lifting.measure(own, Lifter().eval(), definitions.trials("lifting", 1))),
     ):
         results = list(found)
-        assert [Trial(r.way, r.count, r.repetition) for r in results] == list(trials(name, 1))
+        assert [definitions.Trial(r.way, r.count, r.repetition) for r in results] == list(definitions.trials(name, 1))
         assert {r.task for r in results} == {name}
         assert all(r.clips == len(own.trained_on(0, r.count)) for r in results)
         assert all(math.isfinite(value) for r in results for value in r.measures.values())
-        assert have(results, name) == {(t.way, t.count, t.repetition) for t in trials(name, 1)}
+        assert have(results, name) == {(t.way, t.count, t.repetition) for t in definitions.trials(name, 1)}
 
 
 def test_sources_in_one_step_keep_their_families_and_poses() -> None:
@@ -280,7 +271,7 @@ def test_sources_in_one_step_keep_their_families_and_poses() -> None:
 def test_copies_keep_their_family_and_body() -> None:
     clip = np.cumsum(np.random.default_rng(6).normal(0, 0.01, (40, len(JOINTS), 3)), axis=1).astype(np.float32)
     copies, families = amplification.augmented([clip, clip + 1], np.array([4, 2]))
-    assert families.tolist() == [4] * AMPLIFIED_COPIES + [2] * AMPLIFIED_COPIES
+    assert families.tolist() == [4] * definitions.AMPLIFIED_COPIES + [2] * definitions.AMPLIFIED_COPIES
     lengths = {len(copy) for copy in copies}
     assert min(lengths) >= 32
     assert max(lengths) <= 50
@@ -306,10 +297,12 @@ def test_a_dataset_from_clips_trains_on_no_test_subject(tmp_path: Path, monkeypa
     monkeypatch.setattr(amplification, "AMPLIFIED_SAMPLES", 6)
     monkeypatch.setattr(amplification, "STEPS", 2)
     monkeypatch.setattr(amplification, "LIFTING_STEPS", 2)
-    own = [trial for trial in amplified_trials(1) if trial.count == 1]
+    own = [trial for trial in definitions.amplified_trials(1) if trial.count == 1]
     found = list(amplification.measure(clips, dataset, own, tmp_path / "work"))
     assert [(r.task, r.way) for r in found] == [
-        (task, longer(trial.way, trial.times)) for trial in own for task in (amplification.ACTION, amplification.LIFTING)
+        (task, definitions.longer(trial.way, trial.times))
+        for trial in own
+        for task in (amplification.ACTION, amplification.LIFTING)
     ]
     assert all(r.clips == 2 and math.isfinite(value) for r in found for value in r.measures.values())
     taken = {path.name.partition("_")[0] for path in (tmp_path / "work").rglob("*_0*.npz")}

@@ -22,16 +22,15 @@ from posegen.foundations.skeleton import CONTACTS, JOINTS, sole_points
 from posegen.library.load import load_library
 from posegen.viewing.collection import Collection, collection_of_clips, collection_of_dataset
 from posegen.viewing.sequence import BONES, GRID, MIRROR_POINTS, POINTS, pieces_of
+from tests.once import generated_once
 
 SAMPLES = 4
 
 
 @pytest.fixture(scope="module")
 def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
-    path = tmp_path_factory.mktemp("view") / "dataset"
-    config = load_config("pairs", ["frames=60", "store.fields=[joints, action, contact, objects]"])
-    posegen.generate(config, samples=SAMPLES, workers=1, out=path)
-    return open_dataset(path)
+    options = ("frames=60", "store.fields=[joints, action, contact, objects]")
+    return open_dataset(generated_once(tmp_path_factory, "collection", SAMPLES, *options, preset="pairs"))
 
 
 @pytest.fixture(scope="module")

@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import posegen
 from docs.skeleton_figure import posed
-from posegen.config.load import load_config
 from posegen.evaluation.recording import Recording
 from posegen.foundations.progress import Progress
 from posegen.viewing.collection import Collection, collection_of_clips, collection_of_dataset
 from posegen.viewing.page import write_report
 from posegen.viewing.server import Server
+from tests.once import generated_once
 from tests.viewing.browser import axe_faults, chromium
 
 pytestmark = pytest.mark.slow  # starts a browser
@@ -38,10 +37,8 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    path = tmp_path_factory.mktemp("page") / "dataset"
-    config = load_config("smoke", ["frames=75", "store.shard=20", "store.chunk=20"])
-    posegen.generate(config, samples=60, workers=1, out=path)
-    return collection_of_dataset(path)
+    options = ("frames=75", "store.shard=20", "store.chunk=20")
+    return collection_of_dataset(generated_once(tmp_path_factory, "page", 60, *options))
 
 
 @pytest.fixture(scope="module")
@@ -250,9 +247,7 @@ def test_one_file_loads_nothing_and_shows_every_sample(opened: Opened, collectio
 
 @pytest.fixture(scope="module")
 def pairs_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    path = tmp_path_factory.mktemp("pairs") / "dataset"
-    posegen.generate(load_config("pairs"), samples=4, workers=1, out=path)
-    with Server(collection_of_dataset(path)) as server:
+    with Server(collection_of_dataset(generated_once(tmp_path_factory, "page of pairs", 4, preset="pairs"))) as server:
         Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}).start()
         yield server.url
         server.shutdown()

@@ -161,10 +161,6 @@ class TestMistakes:
             draw(gliding(), CAPTION, 25, tmp_path / name)
         assert list(tmp_path.iterdir()) == []
 
-    def test_folder(self, tmp_path):
-        with pytest.raises(UsageError, match="does not exist; create it first"):
-            draw(gliding(), CAPTION, 25, tmp_path / "no" / "a.gif")
-
     def test_shapes(self, tmp_path):
         path = tmp_path / "a.png"
         with pytest.raises(UsageError, match=r"\[actors, frames, 22, 3\], not \[1, 30, 24, 3\]"):
