@@ -12,7 +12,7 @@ import pytest
 from posegen.dataset.files import read_file, remove_durably, write_all_durably, write_durably
 from posegen.dataset.lock import LOCK_FILE, locked
 from posegen.dataset.runs import current_run, has_ended
-from posegen.dataset.storage.folder import remove_temporary_files, temporary_run
+from posegen.dataset.storage.folder import Folder, remove_temporary_files, temporary_run
 from posegen.foundations.errors import PosegenError
 
 
@@ -204,3 +204,17 @@ def test_a_run_in_another_namespace_counts_as_running(own_proc: bool, tmp_path: 
         assert left.exists()
     ask = f"from posegen.dataset.runs import *; print(has_ended({current_run()!r}), has_ended(current_run()))"
     assert subprocess.run([*command, ask], capture_output=True, text=True, check=True).stdout == "False False\n"
+
+
+def test_a_file_that_goes_while_a_folder_is_listed_is_not_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kept").write_bytes(b"12")
+    (tmp_path / "temporary").write_bytes(b"")
+
+    def is_file(path: Path) -> bool:
+        """Look at a file, after which another run renames one of them."""
+        found = os.path.isfile(path)
+        (tmp_path / "temporary").unlink(missing_ok=True)
+        return found
+
+    monkeypatch.setattr(Path, "is_file", is_file)
+    assert {name: entry.size for name, entry in Folder(tmp_path).list().items()} == {"kept": 2}

@@ -54,8 +54,9 @@ class Folder:
 
     def list(self) -> dict[str, Entry]:
         """Return all files in the folder and its folders, by their paths inside it."""
-        files = (file for file in self.path.rglob("*") if file.is_file())
-        return {file.relative_to(self.path).as_posix(): _entry(file.lstat()) for file in files}
+        # Another run may rename or remove a file meanwhile.
+        files = ((file, Folder(file).find()) for file in self.path.rglob("*") if file.is_file())
+        return {file.relative_to(self.path).as_posix(): entry for file, entry in files if entry is not None}
 
     def list_names(self) -> Sequence[str]:
         """List the files and folders in the folder, in no order; nothing if there is no such folder."""
