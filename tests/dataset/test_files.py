@@ -211,9 +211,10 @@ def test_a_file_that_goes_while_a_folder_is_listed_is_not_listed(tmp_path: Path,
     (tmp_path / "temporary").write_bytes(b"")
 
     def is_file(path: Path) -> bool:
-        """Look at a file, after which another run renames one of them."""
+        """Look at a file, after which another run renames the temporary one."""
         found = os.path.isfile(path)
-        (tmp_path / "temporary").unlink(missing_ok=True)
+        if path.name == "temporary":
+            path.unlink()
         return found
 
     monkeypatch.setattr(Path, "is_file", is_file)
