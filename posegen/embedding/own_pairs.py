@@ -231,10 +231,12 @@ def _by_sets(sets: Any) -> _Find:
         found = [(row + anywhere) % len(sizes)]
         for item in items:
             postings = columns.indices[columns.indptr[item] : columns.indptr[item + 1]]
-            first = np.searchsorted(postings, row) + 1
+            # With a number of another type, all postings would be converted.
+            first = np.searchsorted(postings, postings.dtype.type(row)) + 1
             found.append(np.take(postings, np.arange(first, first + min(_POSTINGS, len(postings) - 1)), mode="wrap"))
-        others: Array = np.setdiff1d(np.concatenate(found), [row])
-        return others
+        others = np.sort(np.concatenate(found))
+        # As `numpy.setdiff1d`, which takes three times as long for a few hundred numbers.
+        return np.asarray(others[(np.diff(others, prepend=-1) != 0) & (others != row)])
 
     def find(rows: Array) -> Iterator[_Pair]:
         own = np.zeros(sets.shape[1], np.float32)
