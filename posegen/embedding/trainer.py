@@ -366,7 +366,7 @@ def fine_tune(
         last = _intact_checkpoint(folder)
         done = 0 if last is None else int(last.name.rpartition("-")[2])
         if last is not None:
-            progress.log(f"resuming behind step {done:,}")
+            progress.log(f"resuming from step {done:,}")
         progress.start("train", settings.steps, unit="steps", done=done)
         try:
             trainer.train(resume_from_checkpoint=None if last is None else str(last))

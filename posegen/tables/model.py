@@ -137,7 +137,7 @@ def with_vectors(rows: Rows, encoder: Encoder, progress: Progress) -> Rows:
     cut = sum(len(tokens) >= encoder.limit for tokens in encoder.backend.prepare(long, as_query=False)) if long else 0
     if cut:
         problem = f"{cut:,} of {len(set(texts)):,} texts reach the limit of {encoder.limit} tokens of {encoder.name}"
-        progress.log(f"{problem}; what is behind it has no effect on their vectors")
+        progress.log(f"{problem}; what follows it has no effect on their vectors")
     vectors, _ = encode_texts(texts, encoder, progress)
     vectors[[not text.strip() for text in texts]] = 0
     return replace(rows, encoded=dict(zip(rows.texts, np.split(vectors, max(1, len(rows.texts))), strict=False)))

@@ -241,7 +241,7 @@ def chance_warning(task: Task, measures: Mapping[str, float], samples: int) -> s
         return None
     if task.abilities.generates_motion:
         return (
-            f"warning: generated motion hardly follows its text: {task.monitor} is {value:.3f} with the own caption of a clip "
+            f"warning: generated motion follows its text little: {task.monitor} is {value:.3f} with the own caption of a clip "
             f"and {chance:.3f} with that of another clip. {hint}"
         )
     return f"warning: {task.monitor} is {value:.3f}, and {chance:.3f} by chance: the difference may be chance. {hint}"

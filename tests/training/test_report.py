@@ -143,7 +143,7 @@ def test_motion_that_does_not_follow_its_text_is_reported() -> None:
     task = find_task("motion")
     warning = chance_warning(task, {"explained": 0.41, "explained_by_others": 0.40}, 600)
     assert warning is not None
-    assert "hardly follows its text" in warning
+    assert "follows its text little" in warning
     assert chance_warning(task, {"explained": 0.6, "explained_by_others": 0.4}, 600) is None
 
 
