@@ -48,7 +48,10 @@ WITHOUT_ORACLE = {
         TRIVIAL: "dot cross plus minus scaled length unit across vector_at put_vector difference_at",
         CALLER: "fill_middle_joints",
     },
-    "posegen.foundations.randomness": {CALLER: "_fill"},
+    "posegen.foundations.randomness": {
+        CALLER: "_fill _fill_keyed",
+        TOGETHER: "_keyed_block keyed_uniform keyed_uniforms keyed_normal",
+    },
     "posegen.variants.copies": {TRIVIAL: "copy_joints copy_labels"},
 }
 """For each module: reason, and the kernels it applies to."""

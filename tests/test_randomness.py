@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posegen.foundations.randomness import Stream, choose, choose_fitting, integers, normal, permuted, philox_kernel, uniform
+from posegen.foundations.randomness import (
+    Stream,
+    choose,
+    choose_fitting,
+    integers,
+    keyed,
+    normal,
+    permuted,
+    philox_kernel,
+    stream_keys,
+    uniform,
+)
 from tests import naive
 from tests.naive import philox
 
@@ -53,11 +64,26 @@ def test_normal_is_a_sum_of_uniform_numbers():
     assert np.abs(normal(5, [9, 2**40], Stream.BODY, 2, attempt=3, substream=2) - (terms.sum(axis=2) - 6)).max() < 1e-12
 
 
+@given(seed=st.integers(0, 2**64 - 1), sample=st.integers(0, 2**62), purpose=st.integers(0, 40), number=st.integers(0, 500))
+def test_keyed_numbers_are_the_documented_counter(seed, sample, purpose, number):
+    first, second = (uniform(seed, [sample], Stream.WAY, 2) * 2**32).astype(np.uint64)[0]
+    (key,) = stream_keys(seed, [sample], Stream.WAY)
+    assert key == int(second) << 32 | int(first) | 1
+    drawn = philox(np.array([number, purpose, 0, 0]), [int(key) & 0xFFFFFFFF, int(key) >> 32]) / 2**32
+    assert keyed(key, purpose, number) == drawn[0]
+    assert keyed(key, purpose, number, bell=True) == pytest.approx(3**0.5 * (drawn.sum() - 2), abs=1e-12)
+
+
+def test_without_a_key_numbers_are_in_the_middle():
+    assert (keyed(np.zeros(3, np.uint64), 5, range(3)) == 0.5).all()
+    assert not keyed(np.zeros(3, np.uint64), 5, range(3), bell=True).any()
+
+
 def test_stream_numbers_are_kept():
     names = "PERSON BODY THEME ACTORS CAST POSITION LENGTH SEGMENT_COUNT SEGMENT LAYER SEAT MOTION VARIANT CAPTION SPLIT"
-    names += " AUGMENT QUOTA MEETING CAMERA DETECTOR FACE OBJECT HABIT ORDER SKELETON PLACEMENT"
+    names += " AUGMENT QUOTA MEETING CAMERA DETECTOR FACE OBJECT HABIT WAY MOMENT CONTACT ORDER SKELETON PLACEMENT"
     assert " ".join(stream.name for stream in Stream) == names
-    assert [stream.value for stream in Stream] == [*range(1, 17), 18, 24, 32, 33, 34, 35, 36, 48, 49, 50]
+    assert [stream.value for stream in Stream] == [*range(1, 17), 18, 24, *range(32, 40), 48, 49, 50]
 
 
 def test_moments():

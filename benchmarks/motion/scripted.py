@@ -38,7 +38,7 @@ def people(count: int, buffers: int, *, neutral: bool = False) -> Scenes:
     for name in Persons.__dataclass_fields__:
         getattr(scenes.persons, name)[:] = getattr(everybody, name)[numbers]
     scenes.phase[:, 0] = draws.random(count)
-    scenes.draws[:] = draws.random(scenes.draws.shape)
+    scenes.key[:] = draws.integers(1, 2**63, scenes.key.shape)
     scenes.seat_height[:] = seat_height(scenes.persons, draws.random((count, 1)))
     return scenes
 

@@ -12,6 +12,9 @@ counter 0    block: position // 4, as a block yields four numbers
 counter 1    stream << 16 | attempt << 8 | substream
 counter 2, 3 sample, low and high half
 ===========  =====================================================
+
+Kernels draw from a key of 64 bits, made in this way for each person and scene: its halves are the key of Philox, and counters 1
+and 0 are a purpose and a number. XOR with the hash of a name gives the key of a person for an action.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _ROUNDS = 10
 _UNIT = 1.0 / (1 << 32)
 _NORMAL_TERMS = 12
+_KEYED_SPREAD = 3.0**0.5
 _PERMUTATION_ROUNDS = 8
 _LARGEST_PERMUTATION = 1 << 40
 _LARGEST = {"stream": 0xFFFF, "attempt": 0xFF, "substream": 0xFF}
@@ -62,6 +66,9 @@ class Stream(IntEnum):
     FACE = 34
     OBJECT = 35
     HABIT = 36
+    WAY = 37
+    MOMENT = 38
+    CONTACT = 39
     ORDER = 48
     SKELETON = 49
     PLACEMENT = 50
@@ -111,6 +118,89 @@ def _fill_blocks(counter: Array, key: Array, out: Array) -> None:
         )
         for j in range(4):
             out[i, j] = words[j]
+
+
+@kernel
+def _keyed_block(key: Any, purpose: int, number: int) -> Any:
+    if key == 0:
+        half = np.uint64(1 << 31)
+        return half, half, half, half
+    none = np.uint64(0)
+    return _block(np.uint64(number) & _LOW, np.uint64(purpose), none, none, key & _LOW, key >> _HALF)
+
+
+@kernel
+def keyed_uniform(key: Any, purpose: int, number: int) -> Any:
+    """Return the number on [0, 1) that a key, uint64, has for a purpose; .5 without a key (0)."""
+    return _keyed_block(key, purpose, number)[0] * _UNIT
+
+
+@kernel
+def keyed_uniforms(key: Any, purpose: int, number: int) -> Any:
+    """Return four such numbers, the first of them that of :func:`keyed_uniform`."""
+    words = _keyed_block(key, purpose, number)
+    return words[0] * _UNIT, words[1] * _UNIT, words[2] * _UNIT, words[3] * _UNIT
+
+
+@kernel
+def keyed_normal(key: Any, purpose: int, number: int) -> Any:
+    """Return the number that a key has for a purpose, about standard normal and at most 3.5; 0 without a key.
+
+    It is a sum of four uniform numbers, whose deviation is 1/sqrt(3).
+    """
+    one, two, three, four = keyed_uniforms(key, purpose, number)
+    return _KEYED_SPREAD * (one + two + three + four - 2.0)
+
+
+@kernel
+def _fill_keyed(keys: Array, purpose: int, numbers: Array, bell: bool, out: Array) -> None:
+    for i in range(len(keys)):
+        out[i] = keyed_normal(keys[i], purpose, numbers[i]) if bell else keyed_uniform(keys[i], purpose, numbers[i])
+
+
+def keyed(keys: Array, purpose: int, numbers: ArrayLike = 0, *, bell: bool = False) -> Array:
+    """Return the numbers that keys have for a purpose.
+
+    Parameters
+    ----------
+    keys : uint64 [...]
+        See :func:`stream_keys`; 0 is no key.
+    purpose : int
+        0 to 2^32 - 1.
+    numbers : int or int [...]
+        Which of the numbers, 0 to 2^32 - 1.
+    bell : bool
+        Whether the numbers are about standard normal (without a key 0), instead of uniform on [0, 1) (without a key .5).
+
+    Returns
+    -------
+    float64, the shape of `keys` and `numbers` broadcast together
+
+    Examples
+    --------
+    >>> keys = stream_keys(0, [6, 7], Stream.WAY)
+    >>> together, alone = keyed(keys[:, None], 3, range(4)), keyed(keys[1:], 3, 2)
+    >>> bool(together[1, 2] == alone[0])
+    True
+    """
+    every, which = np.broadcast_arrays(np.asarray(keys, np.uint64), np.asarray(numbers, np.int64))
+    out = np.empty(every.size)
+    _fill_keyed(every.flatten(), purpose, which.flatten(), bell, out)
+    return out.reshape(every.shape)
+
+
+def stream_keys(seed: int, samples: ArrayLike, stream: Stream, *, attempt: ArrayLike = 0, substream: int = 0) -> Array:
+    """Return a key of 64 bits for each sample, from which kernels draw; it is odd, and so never 0.
+
+    Parameters and errors are those of :func:`uniform`.
+
+    Returns
+    -------
+    uint64 [n]
+    """
+    halves = uniform(seed, samples, stream, 2, attempt=attempt, substream=substream) * (1 << 32)
+    low, high = halves.astype(np.uint64).T
+    return np.asarray(high << _HALF | low | np.uint64(1))
 
 
 @kernel

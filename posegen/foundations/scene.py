@@ -28,14 +28,6 @@ NOTHING = -1
 CONTINUED = -1
 """Value of :attr:`Scenes.path` in the segments of a path behind its first one."""
 
-HABITS = 64
-"""Number of normal draws per person for its own way of moving."""
-
-DRAWS = 32
-"""Number of uniform draws per actor for small irregularities of its motion."""
-
-
-_SINGLE_STEPS = 1 << 24
 _SAMPLE, _ACTOR, _SEGMENT = 1, 2, 3
 """Number of leading axes of an array: samples, actors, segments."""
 
@@ -46,7 +38,7 @@ def _array(axes: int, kind: type, *inner: int, empty: float | Array = 0) -> dict
 
 
 class Habit(IntEnum):
-    """First of the habits that decide on a part of standing and of gait. Actions take all habits, in an order of their own."""
+    """First of the habits of a person that decide on a part of standing and of gait. Actions have numbers of their own."""
 
     POSTURE = 0  # one for each angle, and one for each on the other side
     TOE_OUT = 22
@@ -58,6 +50,11 @@ class Habit(IntEnum):
     GAIT = 32
     AHEAD = 41
     UNLIKE_LEGS = 42  # hips, knees, ankles
+    END = 45
+
+
+HABITS = int(Habit.END)
+"""Number of the habits of a person."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,7 +75,9 @@ class Persons:
     style : int16
         Index into the library's styles; 0 is neutral.
     habits : float32 [..., HABITS]
-        Standard normal; the person's own way of moving.
+        Standard normal; the person's own way of standing and walking.
+    key : uint64
+        Of the person's way of performing each action, see :func:`foundations.randomness.keyed`; 0 for the mean.
     rest : float64 [..., 22, 3]
         Joint placement: offsets in the rest pose as fractions of stature, for an average shape.
     shape : float32 [..., SHAPE]
@@ -93,6 +92,7 @@ class Persons:
     energy: Array = field(metadata=_array(_ACTOR, np.float32))
     style: Array = field(metadata=_array(_ACTOR, np.int16))
     habits: Array = field(metadata=_array(_ACTOR, np.float32, HABITS))
+    key: Array = field(metadata=_array(_ACTOR, np.uint64))
     rest: Array = field(metadata=_array(_ACTOR, np.float64, *AVERAGE.shape, empty=AVERAGE))
     shape: Array = field(metadata=_array(_ACTOR, np.float32, len(SHAPE), empty=1))
 
@@ -129,8 +129,8 @@ class Scenes:
         Height of the actor's seat in metres; 0 without a seat.
     phase : float32 [n, actors]
         Phase of the stride of an actor who walks in the first frame, 0 to 1.
-    draws : float32 [n, actors, DRAWS]
-        Uniform on 0 to 1.
+    key : uint64 [n, actors]
+        Of the small irregularities of the motion, see :func:`foundations.randomness.keyed`; 0 for none.
     action : int16 [n, actors, segments]
         Index into the library's actions, or NOTHING. Base segments come first, in the order of time, then layers.
     layered : bool [n, actors, segments]
@@ -161,8 +161,8 @@ class Scenes:
     apart : float32 [n, 3]
         Position of the second one relative to the first one then: metres ahead, plus a multiple of the summed length of both
         arms; offset to the left, in summed lengths of both arms.
-    shared : float32 [n, DRAWS]
-        Uniform on 0 to 1, for the common movement of hands that meet.
+    shared : uint64 [n]
+        Key of what partners do at the same times.
     """
 
     sample: Array = field(metadata=_array(_SAMPLE, np.int64))
@@ -174,7 +174,7 @@ class Scenes:
     heading: Array = field(metadata=_array(_ACTOR, np.float32))
     seat_height: Array = field(metadata=_array(_ACTOR, np.float32))
     phase: Array = field(metadata=_array(_ACTOR, np.float32))
-    draws: Array = field(metadata=_array(_ACTOR, np.float32, DRAWS, empty=0.5))
+    key: Array = field(metadata=_array(_ACTOR, np.uint64))
     action: Array = field(metadata=_array(_SEGMENT, np.int16, empty=NOTHING))
     layered: Array = field(metadata=_array(_SEGMENT, bool))
     start: Array = field(metadata=_array(_SEGMENT, np.float32))
@@ -190,7 +190,7 @@ class Scenes:
     meets: Array = field(metadata=_array(_SAMPLE, np.float32, empty=-1))
     behind: Array = field(metadata=_array(_SAMPLE, bool))
     apart: Array = field(metadata=_array(_SAMPLE, np.float32, 3))
-    shared: Array = field(metadata=_array(_SAMPLE, np.float32, DRAWS, empty=0.5))
+    shared: Array = field(metadata=_array(_SAMPLE, np.uint64))
 
     def __len__(self) -> int:
         return len(self.sample)
@@ -208,11 +208,6 @@ UNUSED = {array.name: array.metadata["empty"] for array in fields(Scenes) if arr
 def on_grid(values: ArrayLike) -> Array:
     """Round positions in metres to multiples of :data:`posegen.foundations.constants.GRID`; return float32."""
     return (np.rint(np.asarray(values, np.float64) / GRID) * GRID).astype(np.float32)
-
-
-def in_single(draws: Array) -> Array:
-    """Round numbers on [0, 1) down to float32, so that they stay below 1."""
-    return np.asarray(np.floor(draws * _SINGLE_STEPS) / _SINGLE_STEPS, np.float32)
 
 
 def empty_scenes(n: int, actors: int, segments: int) -> Scenes:

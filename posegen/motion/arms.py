@@ -140,23 +140,23 @@ def anchor_axes(anchor: int, work: Workspace, person: Person, level: Scalar, axe
 
 @kernel
 def fill_hand_channels(
-    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, first: int, layered: bool, clock: Clock
+    work: Workspace, segment: Segment, actions: ActionTables, first: int, layered: bool, clock: Clock
 ) -> None:
     """Write the channels of one hand over a segment, from `first` on; the target is constant outside the key poses.
 
     In a gait the target is constant.
     """
-    key_poses.fill_times(work.curve, segment, actions.poses, draws)
+    key_poses.fill_times(work.curve, segment, actions.poses)
     for c in range(first, first + HAND):
         row = work.channels[c]
         fill_row(row, np.float32(actions.poses.pose[segment.kind, c] if segment.gait else 0.0))
         if actions.poses.used[segment.kind, c] and not segment.gait:
-            n = key_poses.knots_of_channel(work.curve, segment, actions.poses, draws, draws[:0], 1.0, c, 1.0)
+            n = key_poses.knots_of_channel(work.curve, segment, actions.poses, 1.0, c, 1.0)
             if layered or c != first + HAND_REACH:
                 key_poses.flatten_ends(work.curve, n)
             key_poses.fill_track(row, work.curve.knots, n, clock)
             series = actions.series_channel, actions.series
-            add_harmonics(row, segment, series, draws, draws[:0], c, clock, work.root[rows.SUMS])
+            add_harmonics(row, segment, series, c, clock, work.root[rows.SUMS])
 
 
 @kernel
@@ -256,9 +256,7 @@ def solve_elbow(arm: Arm, goal: Array, first: int, last: int) -> None:
 
 
 @kernel
-def fix_floor_anchor(
-    work: Workspace, segment: Segment, actions: ActionTables, draws: Array, clock: Clock, side: int, origin: Array
-) -> None:
+def fix_floor_anchor(work: Workspace, segment: Segment, actions: ActionTables, clock: Clock, side: int, origin: Array) -> None:
     """Hold the anchor of a hand on the floor while the hand has contact.
 
     During a contact the anchor keeps its position of half way through it. Between contacts it passes from one position to the
@@ -268,14 +266,13 @@ def fix_floor_anchor(
     ----------
     work, segment, actions, clock
         Working arrays, segment, tables of its action, time of the frames.
-    draws : float [DRAWS]
     side : int
     origin : float32 [3, frames], changed
         Origin of the anchor on the floor, metres.
     """
     leaning, stances = work.lifted[side], work.stances[side]
     fill_row(leaning, False)
-    mark_intervals(segment, actions, draws, clock, HAND_POINTS[side], leaning)
+    mark_intervals(segment, actions, clock, HAND_POINTS[side], leaning)
     count = find_stances(leaning, stances)
     longest = PASSING_SECONDS / clock.step
     for axis, path in ((0, rows.PATH_X), (2, rows.PATH_Z)):
@@ -334,7 +331,7 @@ def place_hand(work: Workspace, role: Role, person: Person, actions: ActionTable
             fill_row(weight, np.float32(1.0))
         anchor = actions.anchors[segment.kind, side]
         meets = anchor in (MEETING_ANCHOR, PARTNER_ANCHOR)
-        fill_hand_channels(work, segment, actions, role.shared if meets else person.draws, channel, layered, clock)
+        fill_hand_channels(work, segment, actions, channel, layered, clock)
         level = ground_level(work, segment, clock)
         axes, origin = anchor_axes(anchor, work, person, level, work.turns[rows.ANCHOR_AXES], work.turns[rows.ANCHOR_ORIGIN])
         if meets:
@@ -343,7 +340,7 @@ def place_hand(work: Workspace, role: Role, person: Person, actions: ActionTable
                 role.point, work.root, f0, person.stature, arm.upper + arm.fore, anchor == PARTNER_ANCHOR, axes, origin
             )
         if segment.support == SUPPORTED_BY_FLOOR and segment.speed > 0:
-            fix_floor_anchor(work, segment, actions, person.draws, clock, side, origin)
+            fix_floor_anchor(work, segment, actions, clock, side, origin)
         pull_wrist(arm, hand, axes, origin, weight, f0, f1, goal)
     if drawn:
         solve_elbow(arm, goal, first, last)

@@ -11,9 +11,10 @@ import numpy as np
 
 from posegen.foundations.constants import GRAVITY
 from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.randomness import keyed_uniform, keyed_uniforms
 from posegen.foundations.scene import Habit
 from posegen.foundations.trigonometry import cos_turns, ease_towards, sin_turns, smooth_step
-from posegen.motion import gaits, key_poses, rows
+from posegen.motion import gaits, habits, key_poses, rows
 from posegen.motion.gait_channels import add_gait, fill_waves, is_arm, run_height
 from posegen.motion.habits import habit_lag, habit_offset, habit_size, hanging_offset
 from posegen.motion.key_poses import stage_bounds
@@ -52,9 +53,7 @@ WANDER = 1.3 / 360, 0.13, 0.33
 
 
 @kernel
-def add_harmonics(
-    row: Array, segment: Segment, tables: tuple[Array, Array], draws: Array, habits: Array, c: int, clock: Clock, sums: Array
-) -> None:
+def add_harmonics(row: Array, segment: Segment, tables: tuple[Array, Array], c: int, clock: Clock, sums: Array) -> None:
     """Add the harmonics of the action of a segment in channel `c`; those of trunk, head and arms in the way of the person.
 
     They fade in before its first stage ends and out after its last stage begins, and their size changes slowly. `tables` are
@@ -62,7 +61,7 @@ def add_harmonics(
     """
     channel, series = tables
     own = c < rows.FIRST_HAND and not key_poses.is_together(c)
-    size, late = (habit_size(habits, segment, c), habit_lag(habits, segment, c, 0.5)) if own else (1.0, 0.0)
+    size, late = (habit_size(segment, c), habit_lag(segment, c, 0.5)) if own else (1.0, 0.0)
     height = np.float32(segment.amplitude * size)
     for i in range(segment.first_series, segment.last_series):
         if channel[i] != c:
@@ -79,7 +78,7 @@ def add_harmonics(
                 for f in between(f0, f1):
                     turns = multiple * np.float32((clock.first + f * clock.step - enter_end) / cycle - late)
                     sums[f] += a * cos_turns(turns) + b * sin_turns(turns)
-        drawn = np.float32(draws[i % len(draws)])
+        drawn = np.float32(keyed_uniform(segment.beat, habits.WAVERS, i - segment.first_series))
         for f in between(f0, f1):
             t = clock.first + f * clock.step
             x = np.float32((t - enter_end) / cycle - late)
@@ -93,13 +92,13 @@ def add_track(
     work: Workspace, segment: Segment, actions: ActionTables, person: Person, height_unit: Scalar, clock: Clock
 ) -> None:
     """Add key poses and harmonics of a base segment to all channels except those of the hands."""
-    draws, leg = person.draws, np.float64(leg_length(person.offsets))
+    leg = np.float64(leg_length(person.offsets))
     moved = segment.last_key > segment.first_key  # a person standing quietly has a posture instead
     poses, series = actions.poses, (actions.series_channel, actions.series)
-    key_poses.fill_times(work.curve, segment, actions.poses, draws)
+    key_poses.fill_times(work.curve, segment, actions.poses)
     for c in range(rows.FIRST_HAND):
-        if key_poses.is_used(segment, actions.poses.used, c) or (moved and habit_offset(person.habits, segment, c, False) != 0):
-            n = key_poses.knots_of_channel(work.curve, segment, poses, draws, person.habits, leg, c, height_unit)
+        if key_poses.is_used(segment, actions.poses.used, c) or (moved and habit_offset(segment, c, False) != 0):
+            n = key_poses.knots_of_channel(work.curve, segment, poses, leg, c, height_unit)
             if c in SINKS:
                 # The last stage may reach into the first steps of a gait.
                 row, walking = work.root[rows.TRACK], work.root[rows.GAIT_WEIGHT]
@@ -110,7 +109,7 @@ def add_track(
             else:
                 key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
     for c in range(rows.FIRST_HAND):
-        add_harmonics(work.channels[c], segment, series, draws, person.habits, c, clock, work.root[rows.SUMS])
+        add_harmonics(work.channels[c], segment, series, c, clock, work.root[rows.SUMS])
 
 
 @kernel
@@ -170,7 +169,7 @@ def counter_lean(work: Workspace, segment: Segment, actions: ActionTables, clock
 @kernel
 def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: Person, clock: Clock) -> None:
     """Replace the channels that a layered segment owns: fade from the values below to its key poses, and back."""
-    a, channels, draws = segment.kind, work.channels, person.draws
+    a, channels = segment.kind, work.channels
     row, weight, sums = work.root[rows.TRACK], work.root[rows.LAYER_WEIGHT], work.root[rows.SUMS]
     f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
     fill_layer_weight(weight, segment, f0, f1, clock)
@@ -178,42 +177,39 @@ def add_layer(work: Workspace, segment: Segment, actions: ActionTables, person: 
     keyed = segment.last_key > segment.first_key
     poses, series = actions.poses, (actions.series_channel, actions.series)
     if keyed:
-        key_poses.fill_times(work.curve, segment, actions.poses, draws)
+        key_poses.fill_times(work.curve, segment, actions.poses)
     for c in range(rows.FIRST_HAND):
         if not actions.owned[a, c]:
             if actions.poses.used[a, c]:
                 # A body that stands or sits follows the movement of the layer; a gait has its own rhythm.
                 fill_row(row, np.float32(0.0))
-                add_harmonics(row, segment, series, draws, person.habits, c, clock, sums)
+                add_harmonics(row, segment, series, c, clock, sums)
                 for f in between(f0, f1):
                     channels[c, f] += (np.float32(1.0) - work.root[rows.GAIT_WEIGHT, f]) * row[f]
             continue
         usual = person.neutral[c] - person.posture[c] if is_arm(c) and actions.poses.used[a, c] else person.neutral[c]
         if keyed and actions.poses.used[a, c]:
             row[f0:f1] = np.float32(usual)
-            n = key_poses.knots_of_channel(work.curve, segment, poses, draws, person.habits, 1.0, c, 1.0)
+            n = key_poses.knots_of_channel(work.curve, segment, poses, 1.0, c, 1.0)
             key_poses.flatten_ends(work.curve, n)
             key_poses.fill_track(row, work.curve.knots, n, clock)
         else:
-            pose = actions.poses.pose[a, c] * size * habit_size(person.habits, segment, c)
-            offset = habit_offset(person.habits, segment, c, actions.poses.used[a, c])
+            pose = actions.poses.pose[a, c] * size * habit_size(segment, c)
+            offset = habit_offset(segment, c, actions.poses.used[a, c])
             row[f0:f1] = np.float32(usual + pose + hanging_offset(offset, c, pose))
-        add_harmonics(row, segment, series, draws, person.habits, c, clock, sums)
+        add_harmonics(row, segment, series, c, clock, sums)
         for f in between(f0, f1):
             channels[c, f] += weight[f] * (row[f] - channels[c, f])
 
 
 @kernel
-def add_sway(channels: Array, sway: Array, draws: Array, clock: Clock) -> None:
-    """Add postural sway and breathing: two slow sines for each channel.
-
-    `sway` is float [channels], the amplitudes.
-    """
+def add_sway(channels: Array, person: Person, clock: Clock) -> None:
+    """Add postural sway and breathing: two slow sines for each channel."""
     for c in range(len(channels)):
-        if sway[c] != 0:
-            height = np.float32(sway[c])
-            slow, fast = np.float32(0.09 + 0.1 * draws[c % len(draws)]), np.float32(0.24 + 0.2 * draws[(c + 11) % len(draws)])
-            here, there = np.float32(draws[(c + 5) % len(draws)]), np.float32(draws[(c + 17) % len(draws)])
+        if person.sway[c] != 0:
+            height, (rate, faster, at, phase) = np.float32(person.sway[c]), keyed_uniforms(person.key, habits.SWAYS, c)
+            slow, fast = np.float32(0.09 + 0.1 * rate), np.float32(0.24 + 0.2 * faster)
+            here, there = np.float32(at), np.float32(phase)
             for f in range(channels.shape[1]):
                 t = np.float32(clock.first + f * clock.step)
                 channels[c, f] += height * (sin_turns(slow * t + here) + np.float32(0.45) * sin_turns(fast * t + there))
@@ -240,8 +236,9 @@ def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> N
     here = np.float32(LEANING * person.widths[3] / person.stature)
     change = np.float32(SHIFTING * person.widths[3] / person.stature)
     ahead = np.float32(AHEAD * person.habits[_WEIGHT_AHEAD])
+    begin = keyed_uniform(person.key, habits.WEIGHT, 0)
     for f in range(len(standing)):
-        at = np.float32(SHIFTS * (clock.first + f * clock.step) + person.draws[7])
+        at = np.float32(SHIFTS * (clock.first + f * clock.step) + begin)
         aside = standing[f] * (here + change * sin_turns(at))
         work.channels[rows.ROOT_LATERAL, f] += aside
         work.channels[rows.ROOT_FORWARD, f] += standing[f] * ahead
@@ -267,14 +264,15 @@ def turn_ahead(root: Array, trunk: Array, neck: Array, step: Scalar) -> None:
 
 
 @kernel
-def lean_on_the_way(root: Array, channels: Array, draws: Array) -> None:
+def lean_on_the_way(root: Array, channels: Array, key: Scalar) -> None:
     """Lean the trunk into curves, forward in starting and back in braking, and slowly to and fro along the way.
 
     In a curve it leans by half of the angle that balance requires, a = v w. Pelvis and spine lean in starting and braking,
     while thighs and head keep their direction. Along the way its flexion changes, since no two strides are equal.
     """
     scale, size = np.float32(0.5 / GRAVITY), np.float32(WANDER[0])
-    slow, quick, here, there = np.float32(WANDER[1]), np.float32(WANDER[2]), np.float32(draws[9]), np.float32(draws[13])
+    begin, quick_begin, _, _ = keyed_uniforms(key, habits.WANDERS, 0)
+    slow, quick, here, there = np.float32(WANDER[1]), np.float32(WANDER[2]), np.float32(begin), np.float32(quick_begin)
     for f in range(root.shape[1]):
         channels[rows.TRUNK_LATERAL, f] += scale * root[rows.SPEED, f] * root[rows.TURNING, f]
         leaning = np.float32(LEAN_ACCELERATING) * root[rows.ACCELERATION, f]
@@ -334,7 +332,7 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
     fill_row(work.airborne, False)
     for c in range(len(work.channels)):
         fill_row(work.channels[c], np.float32(person.neutral[c]))
-    add_sway(work.channels, person.sway, person.draws, clock)
+    add_sway(work.channels, person, clock)
     shift_weight(work, role, person, clock)
     rest_anew(work, role, person, actions, clock)
     fill_waves(root[rows.PHASE], root[rows.WARP], work.waves)
@@ -354,8 +352,8 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
         else:
             add_track(work, segment, actions, person, key_poses.root_height_unit(segment, leg, seat, stand), clock)
             if segment.support == FLIGHT:
-                key_poses.mark_airborne(segment, person.draws, clock, work.airborne)
+                key_poses.mark_airborne(segment, clock, work.airborne)
             remove_style_posture(work, segment, actions, person, clock)
-    lean_on_the_way(root, work.channels, person.draws)
+    lean_on_the_way(root, work.channels, person.key)
     turn_ahead(root, work.channels[rows.TRUNK_ROTATION], work.channels[rows.NECK_ROTATION], clock.step)
     keep_ranges(work, role, actions)

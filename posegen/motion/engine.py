@@ -173,7 +173,7 @@ def animate_scenes(
                 animate_actor(work, role, person, actions, clock)
                 write_joints(work.joints, work.legs, clock.margin, joints[:length])
                 write_contacts(work.legs, work.contact, clock.margin, contact[:length])
-                write_segments(role, actions, person.draws, clock, action[:length], contact[:length])
+                write_segments(role, actions, clock, action[:length], contact[:length])
             joints[length:] = np.nan
             action[length:] = ABSENT_ACTION
             contact[length:] = ABSENT_CONTACT
@@ -232,7 +232,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     # `contact`, GAIT_WEIGHT and segments -> flights of gaits and falls in `airborne`.
     mark_flight(work.root, work.contact, work.airborne)
     for k in range(role.base):
-        mark_intervals(role.segments[k], actions, person.draws, clock, FALLING, work.airborne)
+        mark_intervals(role.segments[k], actions, clock, FALLING, work.airborne)
     # `airborne`, `joints` and `legs` -> heights of all joints in flights.
     fall_freely(work.airborne, clock, work.joints, work.legs)
 
@@ -268,7 +268,7 @@ def write_contacts(legs: Array, contact: Array, margin: int, out: Array) -> None
 
 
 @kernel
-def write_segments(role: Role, actions: ActionTables, draws: Array, clock: Clock, action: Array, contact: Array) -> None:
+def write_segments(role: Role, actions: ActionTables, clock: Clock, action: Array, contact: Array) -> None:
     """Write the action labels of the parts that each segment moves, and the contact labels that segments define."""
     frames, step, stored = len(action), clock.step, Clock(0.0, clock.step, 0, clock.frames)
     for k in range(len(role.segments)):
@@ -284,7 +284,7 @@ def write_segments(role: Role, actions: ActionTables, draws: Array, clock: Clock
             contact[first : max(0, last), SEAT_POINT] = 1
         if segment.last_interval > segment.first_interval:
             for point in range(4, contact.shape[1]):
-                mark_intervals(segment, actions, draws, stored, point, contact[:, point])
+                mark_intervals(segment, actions, stored, point, contact[:, point])
 
 
 @kernel

@@ -409,5 +409,5 @@ def mark_lifted_feet(work: Workspace, role: Role, person: Person, actions: Actio
         if segment.bend > 0:
             legs.widen_ankle_range(segment, segment.bend, clock, work.root[rows.BEND])
         for side in range(2):
-            mark_intervals(segment, actions, person.draws, clock, LIFTED_FEET[side], work.lifted[side])
+            mark_intervals(segment, actions, clock, LIFTED_FEET[side], work.lifted[side])
     return guided

@@ -12,8 +12,10 @@ import numpy as np
 
 from posegen.foundations.constants import GRAVITY
 from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.randomness import keyed_normal, keyed_uniform
 from posegen.foundations.trigonometry import sin_turns
-from posegen.motion import rows
+from posegen.library.channels import CHANNELS
+from posegen.motion import habits, rows
 from posegen.motion.habits import OFFSETS, drawn_offset, habit_offset, habit_size, hanging_offset, most_lag
 from posegen.motion.library_tables import CYCLE, ENTER, EXIT, FLOOR, SEAT, TURNING_BACK, ActionTables, Poses
 from posegen.motion.workspace import Clock, Curve, Segment, between, frame_window
@@ -27,8 +29,10 @@ quintic between a rest and a turn has no jerk at the turn, and the least in all.
 Own: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar]
 UNEVEN = 0.14
 """Width of the distribution of begin and end of a repetition, as a share of its duration."""
-RESIZED, RESIZED_TOGETHER, SHIFTED = 0.45, 0.3, 1.2
-"""Widths of the distributions of a repetition's size, of that of root and feet, and of its offset, in offsets of persons."""
+RESIZED, RESIZED_TOGETHER, SHIFTED = 0.45, 0.3, 0.49
+"""Widths of the distributions of a repetition's size, of that of root and feet, and the deviation of its offset, in offsets of
+persons."""
+_CHANNELS = len(CHANNELS)
 
 
 @kernel
@@ -60,15 +64,15 @@ def stage_bounds(segment: Segment) -> tuple[Scalar, Scalar]:
 
 
 @kernel
-def repetition_span(segment: Segment, draws: Array, number: int) -> tuple[Scalar, Scalar]:
+def repetition_span(segment: Segment, number: int) -> tuple[Scalar, Scalar]:
     """Return begin and duration of a repetition in seconds; they vary by 7 per cent, so that no two are equal."""
     enter_end, exit_begin = stage_bounds(segment)
     cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
     begin, end = float(number), number + 1.0
     if number > 0:
-        begin += UNEVEN * (draws[(7 * number + 3) % len(draws)] - 0.5)
+        begin += UNEVEN * (keyed_uniform(segment.beat, habits.UNEVEN, number) - 0.5)
     if number + 1 < segment.repetitions:
-        end += UNEVEN * (draws[(7 * number + 10) % len(draws)] - 0.5)
+        end += UNEVEN * (keyed_uniform(segment.beat, habits.UNEVEN, number + 1) - 0.5)
     return enter_end + cycle * begin, cycle * (end - begin)
 
 
@@ -87,9 +91,9 @@ def time_in_cycle(segment: Segment, at: Scalar, length: Scalar) -> Scalar:
 
 
 @kernel
-def time_in_stage(segment: Segment, stage: int, at: Scalar, number: int, draws: Array) -> Scalar:
+def time_in_stage(segment: Segment, stage: int, at: Scalar, number: int) -> Scalar:
     """Return the time at which the fraction `at` of a stage has passed; `number` is the repetition of the cycle."""
-    begin, length = stage_span(segment, stage, number, draws)
+    begin, length = stage_span(segment, stage, number)
     if stage == CYCLE and flight_seconds(segment) <= 0:
         at = warped(segment, at)
     return begin + at * length
@@ -102,14 +106,14 @@ def warped(segment: Segment, at: Scalar) -> Scalar:
 
 
 @kernel
-def stage_span(segment: Segment, stage: int, number: int, draws: Array) -> tuple[Scalar, Scalar]:
+def stage_span(segment: Segment, stage: int, number: int) -> tuple[Scalar, Scalar]:
     """Return begin and duration of a stage in seconds; `number` is the repetition of the cycle."""
     enter_end, exit_begin = stage_bounds(segment)
     if stage == ENTER:
         return segment.start, enter_end - segment.start
     if stage == EXIT:
         return exit_begin, segment.end - exit_begin
-    return repetition_span(segment, draws, number)
+    return repetition_span(segment, number)
 
 
 @kernel
@@ -132,21 +136,21 @@ def most_keys(segment: Segment, numbers: Array) -> int:
 
 
 @kernel
-def fill_times(curve: Curve, segment: Segment, actions: Poses, draws: Array) -> None:
+def fill_times(curve: Curve, segment: Segment, actions: Poses) -> None:
     """Write the time of each key of a segment to `curve.times`, once for all channels.
 
     The keys of one repetition follow those of the other. The first repetition includes the keys outside the cycle.
     """
     count = most_keys(segment, actions.numbers)
     for number in range(max(segment.repetitions, 1)):
-        begin, length = repetition_span(segment, draws, number)
+        begin, length = repetition_span(segment, number)
         row = actions.numbers[row_of_repetition(segment, number)]
         for key in range(row.first_key, row.last_key):
             at, stage, i = actions.keys[key].at, actions.keys[key].stage, number * count + key - row.first_key
             if stage == CYCLE:
                 curve.times[i] = begin + time_in_cycle(segment, at, length)
             else:
-                curve.times[i] = time_in_stage(segment, stage, at, number, draws)
+                curve.times[i] = time_in_stage(segment, stage, at, number)
 
 
 @kernel
@@ -156,7 +160,7 @@ def is_foot(c: int) -> bool:
 
 
 @kernel
-def key_size(segment: Segment, draws: Array, own_size: Scalar, c: int, stage: int, number: int, at: Scalar) -> Scalar:
+def key_size(segment: Segment, own_size: Scalar, c: int, stage: int, number: int, at: Scalar) -> Scalar:
     """Return the factor on a key pose: the amplitude of the segment, varied by person and in each repetition.
 
     `own_size` is the factor of the person.
@@ -176,28 +180,23 @@ def key_size(segment: Segment, draws: Array, own_size: Scalar, c: int, stage: in
         return 1.0
     # Amplitude does not change a hand target either, but it varies slightly.
     if c >= rows.FIRST_HAND:
-        return 1.0 + 0.05 * (draws[(5 * number + c) % len(draws)] - 0.5)
+        return 1.0 + 0.05 * (keyed_uniform(segment.beat, habits.TARGETED, _CHANNELS * number + c) - 0.5)
     # Root and feet vary together, and half as much as the amplitude, because the legs have a fixed length.
     own = 0 if is_together(c) else c
     width = RESIZED_TOGETHER if own == 0 else RESIZED
-    again = 1.0 + width * segment.personal * (draws[(5 * number + own) % len(draws)] - 0.5)
+    again = 1.0 + width * segment.personal * (keyed_uniform(segment.moment, habits.RESIZED, _CHANNELS * number + own) - 0.5)
     size = segment.amplitude * again * own_size
     return 1.0 + 0.5 * (size - 1.0) if is_together(c) else size
 
 
 @kernel
-def repetition_offset(segment: Segment, draws: Array, c: int, number: int, at: Scalar) -> Scalar:
-    """Return the offset of a channel in a repetition, in turns; where two repetitions meet, the mean of theirs.
-
-    It is the sum of two draws, so that a large one is rare.
-    """
+def repetition_offset(segment: Segment, c: int, number: int, at: Scalar) -> Scalar:
+    """Return the offset of a channel in a repetition, in turns; where two repetitions meet, the mean of theirs."""
     if OFFSETS[c] == 0 or segment.repetitions == 0 or segment.support == FLOOR:
         return 0.0
-    here = draws[(5 * number + 3 * c + 2) % len(draws)] + draws[(11 * number + c + 7) % len(draws)] - 1.0
+    here = keyed_normal(segment.moment, habits.SHIFTED, _CHANNELS * number + c)
     if at == 1.0:
-        after = number + 1
-        there = draws[(5 * after + 3 * c + 2) % len(draws)] + draws[(11 * after + c + 7) % len(draws)] - 1.0
-        here = 0.5 * (here + there)
+        here = 0.5 * (here + keyed_normal(segment.moment, habits.SHIFTED, _CHANNELS * (number + 1) + c))
     return SHIFTED * segment.personal * OFFSETS[c] * here
 
 
@@ -239,9 +238,7 @@ def set_knot(curve: Curve, n: int, time: Scalar, value: Scalar, through: int) ->
 
 
 @kernel
-def stage_knots(
-    curve: Curve, segment: Segment, poses: Poses, draws: Array, habits: Array, own: Own, c: int, stage: int, cycle: int, n: int
-) -> int:
+def stage_knots(curve: Curve, segment: Segment, poses: Poses, own: Own, c: int, stage: int, cycle: int, n: int) -> int:
     """Write the keys of one pass through a stage for one channel behind the `n` existing ones, and return the new number.
 
     `own` are the person's size, offset and largest lag in the channel, and its unit, which are those of all stages.
@@ -254,7 +251,7 @@ def stage_knots(
     first, last = row.first_key, row.last_key
     own_size, shift, lag, unit = own
     open_end = stage == CYCLE and cycle == segment.repetitions - 1 and passes_on(segment, poses, c, True)
-    stage_length = stage_span(segment, stage, cycle, draws)[1] if lag != 0 else 0.0
+    stage_length = stage_span(segment, stage, cycle)[1] if lag != 0 else 0.0
     for key in range(first, last):
         if poses.keys[key].stage != stage or not poses.key_given[key, c]:
             continue
@@ -265,18 +262,18 @@ def stage_knots(
         if landing:
             at = takeoff_share(segment, flown - 1) + segment.flight_end - segment.flight_begin
         takeoff = jumping and not landing and flown < flight_count(segment) and at >= takeoff_share(segment, flown)
-        size = 1.0 if takeoff or landing else key_size(segment, draws, own_size, c, stage, cycle, at)
+        size = 1.0 if takeoff or landing else key_size(segment, own_size, c, stage, cycle, at)
         if takeoff:
             launched = n
             flown += 1
         time = curve.times[cycle * most + key - first]
         if landing:
-            begin, length = repetition_span(segment, draws, cycle)
+            begin, length = repetition_span(segment, cycle)
             time = begin + time_in_cycle(segment, at, length)
         if lag != 0:
             time += stage_length * (lag * sin_turns(0.5 * at))
-        pose = poses.key_pose[key, c] * unit * size + unit * drawn_offset(habits, segment, poses.key_offsets, key, c)
-        offset = shift + repetition_offset(segment, draws, c, cycle, at) if stage == CYCLE else shift
+        pose = poses.key_pose[key, c] * unit * size + unit * drawn_offset(segment, poses.key_offsets, key, c)
+        offset = shift + repetition_offset(segment, c, cycle, at) if stage == CYCLE else shift
         n = set_knot(curve, n, time, pose + hanging_offset(offset, c, pose), poses.keys[key].through)
         if landing:
             curve.knots[PUSH, launched] = curve.knots[PUSH, n - 1] = -GRAVITY
@@ -326,9 +323,7 @@ def root_height_unit(segment: Segment, leg: Scalar, seat: Scalar, stand: Scalar)
 
 
 @kernel
-def knots_of_channel(
-    curve: Curve, segment: Segment, actions: Poses, draws: Array, habits: Array, leg: Scalar, c: int, height_unit: Scalar
-) -> int:
+def knots_of_channel(curve: Curve, segment: Segment, actions: Poses, leg: Scalar, c: int, height_unit: Scalar) -> int:
     """Write the key poses of one channel over a whole segment to `curve.knots` and `curve.moving`, and return their number.
 
     Parameters
@@ -337,9 +332,6 @@ def knots_of_channel(
         Contains the times of the keys, see :func:`fill_times`.
     segment, actions
         Segment and tables of its action.
-    draws : float [DRAWS]
-    habits : float [HABITS]
-        Empty for movements that are common to two actors.
     leg : float
         Leg length in metres.
     c : int
@@ -352,23 +344,23 @@ def knots_of_channel(
     # A held pose varies less than a movement, because the hands must stay at their targets.
     exact = c in (rows.ROOT_HEIGHT, rows.ROOT_FORWARD) or is_foot(c) or c >= rows.FIRST_HAND
     exact = exact or (segment.support == FLOOR and c == rows.PELVIS_TILT)
-    size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(habits, segment, c)
+    size = 1.0 if exact else (1.0 + 0.4 * (segment.amplitude - 1.0)) * habit_size(segment, c)
     hold = actions.pose[segment.kind, c] * unit * size
-    hold += unit * drawn_offset(habits, segment, actions.pose_offsets, segment.kind, c)
-    shift = habit_offset(habits, segment, c, is_used(segment, actions.used, c))
+    hold += unit * drawn_offset(segment, actions.pose_offsets, segment.kind, c)
+    shift = habit_offset(segment, c, is_used(segment, actions.used, c))
     # Root and feet have their size in common.
-    own = habit_size(habits, segment, 0 if is_together(c) else c), shift, most_lag(habits, segment, c), unit
+    own = habit_size(segment, 0 if is_together(c) else c), shift, most_lag(segment, c), unit
     hold += hanging_offset(shift, c, hold)
     n = set_knot(curve, 0, segment.start, 0.0, 0)
-    n = stage_knots(curve, segment, actions, draws, habits, own, c, ENTER, 0, n)
+    n = stage_knots(curve, segment, actions, own, c, ENTER, 0, n)
     if not passes_on(segment, actions, c, False):
         n = set_knot(curve, n, enter_end, hold, 0)
     before = n
     for number in range(segment.repetitions):
-        n = stage_knots(curve, segment, actions, draws, habits, own, c, CYCLE, number, n)
+        n = stage_knots(curve, segment, actions, own, c, CYCLE, number, n)
     if n == before:
         n = set_knot(curve, n, exit_begin, hold, 0)
-    n = stage_knots(curve, segment, actions, draws, habits, own, c, EXIT, 0, n)
+    n = stage_knots(curve, segment, actions, own, c, EXIT, 0, n)
     n = set_knot(curve, n, segment.end, 0.0, 0)
     for i in range(n):
         curve.knots[PUSH, i] /= leg
@@ -377,14 +369,14 @@ def knots_of_channel(
 
 
 @kernel
-def travel_knots(curve: Curve, segment: Segment, actions: ActionTables, draws: Array, column: int) -> int:
+def travel_knots(curve: Curve, segment: Segment, actions: ActionTables, column: int) -> int:
     """Write one of the rates at which a segment travels to `curve.knots`, from rest to rest, and return the number of knots.
 
     What a repetition takes longer, it is slower, so that the path keeps its size at any tempo.
     """
     n = set_knot(curve, 0, segment.start, 0.0, 0)
     for number in range(segment.repetitions):
-        begin, length = repetition_span(segment, draws, number)
+        begin, length = repetition_span(segment, number)
         for i in range(segment.first_travel + (number > 0), segment.last_travel):
             rate = actions.travel[i, column] * segment.cycle / length
             n = set_knot(curve, n, begin + actions.travel[i, 0] * length, rate, 1)
@@ -428,14 +420,13 @@ def fill_track(row: Array, knots: Array, count: int, clock: Clock) -> None:
 
 
 @kernel
-def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock: Clock, point: int, marks: Array) -> None:
+def mark_intervals(segment: Segment, actions: ActionTables, clock: Clock, point: int, marks: Array) -> None:
     """Set to 1 the frames that lie in the intervals of a segment for one point.
 
     Parameters
     ----------
     segment, actions, clock
         Segment, tables of its action, time of the frames.
-    draws : float [DRAWS]
     point : int
         See :attr:`posegen.motion.library_tables.ActionTables.intervals`.
     marks : [frames], changed
@@ -446,19 +437,19 @@ def mark_intervals(segment: Segment, actions: ActionTables, draws: Array, clock:
             stage = int(actions.intervals[i, 1])
             if int(actions.intervals[i, 0]) != point or (stage != CYCLE and number > 0):
                 continue
-            begin = time_in_stage(segment, stage, actions.intervals[i, 2], number, draws)
-            end = time_in_stage(segment, stage, actions.intervals[i, 3], number, draws)
+            begin = time_in_stage(segment, stage, actions.intervals[i, 2], number)
+            end = time_in_stage(segment, stage, actions.intervals[i, 3], number)
             f0, f1 = frame_window(clock, begin, end, len(marks))
             for f in between(f0, f1):
                 marks[f] = 1
 
 
 @kernel
-def mark_airborne(segment: Segment, draws: Array, clock: Clock, airborne: Array) -> None:
+def mark_airborne(segment: Segment, clock: Clock, airborne: Array) -> None:
     """Mark the frames in which a jumping segment is off the ground."""
     flight = flight_seconds(segment)
     for number in range(segment.repetitions):
-        begin, length = repetition_span(segment, draws, number)
+        begin, length = repetition_span(segment, number)
         for which in range(flight_count(segment)):
             lift = begin + time_in_cycle(segment, takeoff_share(segment, which), length)
             f0 = max(0, int(np.floor((lift - clock.first) / clock.step)) + 1)

@@ -12,6 +12,7 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+import xxhash
 from numpy.typing import ArrayLike
 
 from posegen.foundations.kernels import Array
@@ -349,6 +350,12 @@ def _is_idle(action: Action) -> bool:
     """Return whether an action is a posture without a side, held on both feet, below which layers may be performed."""
     posture = action.support == "planted" and action.duration is not None and not (action.layered or action.sided)
     return posture and bool(action.strategies) and not any(action.keys.values())
+
+
+@lru_cache(maxsize=8)
+def action_keys(library: Library) -> Array:
+    """Return the hash of the name of each action, uint64 [actions], which tells its draws from those for another."""
+    return np.array([xxhash.xxh3_64_intdigest(name.encode()) for name in library.actions], np.uint64)
 
 
 @lru_cache(maxsize=8)

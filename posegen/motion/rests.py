@@ -11,11 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from posegen.foundations.kernels import Array, Scalar, kernel
-from posegen.foundations.scene import DRAWS, Persons
+from posegen.foundations.randomness import keyed, keyed_uniform
+from posegen.foundations.scene import Persons
 from posegen.foundations.trigonometry import smooth_step
 from posegen.foundations.yaml_files import read_yaml
 from posegen.library.channels import CHANNELS, channels_named
 from posegen.motion import gaits, rows
+from posegen.motion.habits import REST, REST_CHANGE
 from posegen.motion.key_poses import stage_bounds
 from posegen.motion.library_tables import FLIGHT, FLOOR, SEAT, ActionTables
 from posegen.motion.workspace import Clock, Person, Role, Workspace, between, fill_row, frame_window
@@ -52,14 +54,15 @@ NUMBERS = SHIFTED + len(SHIFTS) + 1
 _ONE_ARM, _OTHER_ARM = (np.arange(len(CENTRAL) + k, SHIFTED, 2) for k in range(2))
 
 
-def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
+def resting_postures(persons: Persons, keys: Array, posture: Array) -> Array:
     """Return by how many turns the channels of each person differ from its posture in each resting posture.
 
     Parameters
     ----------
     persons : Persons
         Arrays [...].
-    draws : float [..., DRAWS]
+    keys : uint64 [...]
+        Of the actors in the scene.
     posture : float [..., channels]
         Turns by which the person differs from the neutral posture.
 
@@ -67,7 +70,7 @@ def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
     -------
     float32 [..., RESTS, channels]
     """
-    rests, numbers = np.zeros((*persons.stature.shape, RESTS, len(CHANNELS))), _numbers(draws)
+    rests, numbers = np.zeros((*persons.stature.shape, RESTS, len(CHANNELS))), _numbers(keys)
     mirrored = persons.left_handed[..., None]
     for i, (name, most) in enumerate(CENTRAL.items()):
         sign = np.where(mirrored, -1.0, 1.0) if not name.endswith("flexion") else 1.0
@@ -95,12 +98,9 @@ def resting_postures(persons: Persons, draws: Array, posture: Array) -> Array:
     return rests.astype(np.float32)
 
 
-def _numbers(draws: Array) -> Array:
-    """Return numbers on [-1, 1), float64 [..., numbers, RESTS]: fractions of the sum of two draws, moved away from 0."""
-    which, rest = np.arange(NUMBERS)[:, None], np.arange(RESTS)
-    total = draws[..., (5 * rest + 3 * which + 1) % DRAWS].astype(np.float64)
-    total = total + draws[..., (11 * rest + 7 * which + 19) % DRAWS]
-    number = 2.0 * (total - np.floor(total + 0.5))
+def _numbers(keys: Array) -> Array:
+    """Return numbers on [-1, 1), float64 [..., numbers, RESTS], moved away from 0."""
+    number = 2.0 * keyed(keys[..., None, None], REST, np.arange(NUMBERS * RESTS).reshape(NUMBERS, RESTS)) - 1.0
     return np.asarray(number * (1.5 - 0.5 * number * number))
 
 
@@ -135,9 +135,9 @@ def fill_resting_weight(work: Workspace, role: Role, actions: ActionTables, cloc
 
 
 @kernel
-def change_begin(draws: Array, k: int, limb: int) -> Scalar:
+def change_begin(key: Scalar, k: int, limb: int) -> Scalar:
     """Return the time in seconds at which a limb begins to pass into resting posture `k`."""
-    return SPAN * (k + JITTER * draws[(3 * k + 7 * limb + 2) % len(draws)])
+    return SPAN * (k + JITTER * keyed_uniform(key, REST_CHANGE, 4 * k + limb + 64))
 
 
 @kernel
@@ -152,7 +152,7 @@ def rest_anew(work: Workspace, role: Role, person: Person, actions: ActionTables
         limb = 0 if c < rows.FIRST_LEFT else 1 + (c - rows.FIRST_LEFT) // rows.SIDED
         end_of_limb = min(rows.FIRST_LEFT + limb * rows.SIDED, len(work.channels))
         for k in range(first, last):
-            begin, end = change_begin(person.draws, k, limb), change_begin(person.draws, k + 1, limb)
+            begin, end = change_begin(person.key, k, limb), change_begin(person.key, k + 1, limb)
             f0, f1 = frame_window(clock, begin, begin + CHANGE, frames)
             f1, f2 = frame_window(clock, begin + CHANGE, end, frames)
             if f2 <= 0:

@@ -11,7 +11,8 @@ import numpy as np
 
 from posegen.foundations.bodies import body_offsets
 from posegen.foundations.kernels import Array, kernel
-from posegen.foundations.scene import BOTH, DRAWS, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
+from posegen.foundations.randomness import keyed
+from posegen.foundations.scene import BOTH, HABITS, LEFT, RIGHT, Habit, Persons, Scenes
 from posegen.foundations.skeleton import (
     ANATOMICAL,
     BALL_BEFORE_ANKLE,
@@ -25,11 +26,13 @@ from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS, channels_named
 from posegen.library.load import Library
 from posegen.motion import rows
 from posegen.motion.gaits import STEP
+from posegen.motion.habits import NEAR_SIDE, PACE, STANDING, STRATEGY, TODAY, TURNS_TAKEN, spread
 from posegen.motion.library_tables import (
     PLANTED,
     ActionTables,
     StrategyTables,
     StyleTables,
+    action_keys,
     channel_row,
     library_tables,
     strategy_tables,
@@ -51,11 +54,6 @@ SOFT_KNEES = 7.0
 """Degrees of knee flexion for each number above -0.5."""
 FEET_APART = 0.023
 """Standard deviation of the distance by which a foot stands ahead of the middle, as a share of stature."""
-PERSONAL = 0.825
-"""Correlation of two performances of one person; the rest of the variance is drawn anew in each scene."""
-EVEN, FLAT = 0.3, 0.38
-"""Squares in the denominator that spreads the numbers of persons: fewer are average, none deviates by more than 1.6, since
-what few people do would be a collision in most actions."""
 ARM_PARTS = [PARTS.index(f"{side}_arm") for side in ("left", "right")]
 WARP_SPREAD = 0.22
 """Standard deviation of the change of pace within a repetition: it begins slower, or faster, than it ends."""
@@ -84,7 +82,6 @@ class Roles(NamedTuple):
     meets: Array
     behind: Array
     apart: Array
-    shared: Array
     points: Array
 
 
@@ -97,21 +94,21 @@ class SceneArrays(NamedTuple):
 
 
 _OF_SEGMENTS = (
-    *("action", "side", "draws", "together", "layered"),
+    *("action", "side", "key", "shared", "together", "layered"),
     *("start", "end", "tempo", "amplitude", "repetitions", "speed", "turn"),
 )
 """Columns of the scenes that the segments of the roles depend on, beside habits and handedness of the persons."""
 _NEUTRAL_ROW, _SWAY_ROW = channel_row(NEUTRAL), channel_row(POSTURES["sway"])
 
 
-def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -> tuple[Array, Array]:
+def _postures(persons: Persons, swaying: Array, own: Array, styles: StyleTables) -> tuple[Array, Array]:
     """Return what the posture of each person differs from the neutral one, and the sway, with individual differences.
 
-    `own` are the numbers of each actor, float [..., HABITS].
+    `swaying` is how much each actor sways, on [0, 1), and `own` are its numbers, float [..., HABITS].
     """
     posture = np.zeros((*persons.stature.shape, len(CHANNELS)))
     unlike = np.sqrt(1 - OTHER_ARM * OTHER_ARM)
-    for i, (name, spread) in enumerate(SPREADS.items()):
+    for i, (name, size) in enumerate(SPREADS.items()):
         for k, c in enumerate(channels_named(name)):
             # Both arms of a person differ less than those of two persons. A mirrored person has the other hand.
             other = np.full(persons.stature.shape, k > 0) ^ ((name not in CENTRAL_CHANNELS) & persons.left_handed)
@@ -119,7 +116,7 @@ def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -
             number = np.where(other, OTHER_ARM * one + unlike * unlike_one, one)
             turned = name.endswith(("_lateral", "trunk_rotation", "neck_rotation"))
             mirror = np.where(persons.left_handed & turned, -1.0, 1.0)
-            posture[..., c] = mirror * number * spread / 360
+            posture[..., c] = mirror * number * size / 360
     for k, (elbow, turn) in enumerate(zip(rows.ELBOW_FLEXION, rows.SHOULDER_ROTATION, strict=True)):
         arm = np.where(persons.left_handed ^ (k > 0), own[..., Habit.BENT_ARMS + 2], own[..., Habit.BENT_ARMS + 1])
         bent = np.maximum(OTHER_ARM * own[..., Habit.BENT_ARMS] + unlike * arm - STRAIGHT, 0.0) * BENT / 360
@@ -135,7 +132,7 @@ def _postures(persons: Persons, draws: Array, own: Array, styles: StyleTables) -
     # Older people stand more bent (from 60 on, up to 8 degrees) and sway more.
     old = np.clip((persons.age - 60) / 20, 0, 1)
     posture[..., rows.TRUNK_FLEXION] += old * 8 / 360
-    sway = _SWAY_ROW * (0.8 + 0.4 * draws[..., 4:5] + 0.5 * old[..., None])
+    sway = _SWAY_ROW * (0.8 + 0.4 * swaying[..., None] + 0.5 * old[..., None])
     return posture + styles.posture[persons.style], (sway * styles.sway[persons.style][..., None]).astype(np.float64)
 
 
@@ -181,10 +178,11 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     foot = (HEEL_BEHIND_ANKLE, BALL_BEFORE_ANKLE, BALL_JOINT_HEIGHT, PROPORTIONS["ankle_height"])
     # Step width is .12 to .13 of the leg (Donelan 2001), the standing feet are about a hip width apart, toe-out is 7 degrees.
     own = _own_numbers(scenes)
-    toe_out = (4 + 6 * scenes.draws[..., 5] + 2.5 * own[..., Habit.TOE_OUT]) / 360
-    stance = 0.055 * stature * (0.9 + 0.3 * scenes.draws[..., 6] + 0.2 * np.maximum(own[..., Habit.STANCE], 0))
+    swaying, turned_out, apart = np.moveaxis(keyed(scenes.key[..., None], STANDING, range(3)), -1, 0)
+    toe_out = (4 + 6 * turned_out + 2.5 * own[..., Habit.TOE_OUT]) / 360
+    stance = 0.055 * stature * (0.9 + 0.3 * apart + 0.2 * np.maximum(own[..., Habit.STANCE], 0))
     stagger = stature * FEET_APART * own[..., Habit.STAGGER] * np.where(persons.left_handed, -1, 1)
-    posture, sway = _postures(persons, scenes.draws, own, styles)
+    posture, sway = _postures(persons, swaying, own, styles)
     offsets = body_offsets(persons)
     arrays = Person(
         offsets=offsets,
@@ -194,12 +192,12 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
         sway=sway,
         stature=stature,
         energy=persons.energy.astype(np.float64),
-        draws=scenes.draws.astype(np.float64),
+        key=scenes.key,
         posture=posture,
         style=styles.steps[persons.style],
         habits=own,
         swing=_arm_swings(own, persons.left_handed),
-        rests=resting_postures(persons, scenes.draws, posture),
+        rests=resting_postures(persons, scenes.key, posture),
         # A mirrored person has the other leg.
         legs=own[..., Habit.UNLIKE_LEGS : Habit.UNLIKE_LEGS + 3] * np.where(persons.left_handed, -1.0, 1.0)[..., None],
     )
@@ -225,7 +223,7 @@ def person_at(persons: Person, i: int, who: int) -> Person:
         persons.sway[i, who],
         persons.stature[i, who],
         persons.energy[i, who],
-        persons.draws[i, who],
+        persons.key[i, who],
         persons.posture[i, who],
         persons.style[i, who],
         persons.habits[i, who],
@@ -251,24 +249,26 @@ def role_at(roles: Roles, i: int, who: int) -> Role:
         roles.left_leads[i, who],
         roles.start[i, who],
         roles.points[i, who],
-        roles.shared[i],
     )
 
 
-def segment_records(scenes: Scenes, library: Library, own: Array | None = None) -> Array:
+def segment_records(scenes: Scenes, library: Library) -> Array:
     """Return the segments of all actors, SEGMENT [n, actors, segments].
 
-    The kind of an unused segment is -1. `own` are the numbers of each actor, if known: the habits of a :class:`Person`.
+    The kind of an unused segment is -1.
     """
     action, actions = scenes.action.astype(np.int64), library_tables(library)
     numbers = actions.poses.numbers
     records = np.zeros(action.shape, SEGMENT)
-    right = (scenes.side == RIGHT) | ((scenes.side == BOTH) & _prefers_right(scenes, action))
+    way, moment, beat = _keys(scenes, library)
+    records["way"], records["moment"], records["beat"] = way, moment, np.where(scenes.together, beat, moment)
+    # Where one leg or arm does something else, people differ. A mirrored person has the other hand and the other side.
+    prefers_right = (keyed(way, NEAR_SIDE, bell=True) > 0) ^ scenes.persons.left_handed[..., None]
+    right = (scenes.side == RIGHT) | ((scenes.side == BOTH) & prefers_right)
     rows = performance_rows(scenes, library)
     records["kind"] = np.where(action >= 0, rows + right, -1)
-    records["second"] = np.where(action >= 0, _second_rows(scenes, strategy_tables(library), rows) + right, -1)
-    turns = (_own_numbers(scenes) if own is None else own)[..., None, :]
-    pace = np.take_along_axis(turns, (5 * action[..., None] + 3) % HABITS, -1)[..., 0]
+    records["second"] = np.where(action >= 0, _second_rows(scenes, strategy_tables(library), rows, moment) + right, -1)
+    pace = spread(keyed(way, PACE, bell=True), keyed(moment, PACE, bell=True))
     records["warp"] = np.clip(WARP_SPREAD * pace, -0.6, 0.6) * ~scenes.together
     records["personal"] = np.where(scenes.together, TOGETHER, strategy_tables(library).freedom[action])
     for name in ("start", "end", "tempo", "amplitude", "repetitions", "speed"):
@@ -325,30 +325,25 @@ def performance_rows(scenes: Scenes, library: Library) -> Array:
     """
     action, strategies = scenes.action.astype(np.int64), strategy_tables(library)
     slot = np.arange(action.shape[-1]) * strategies.idle[action]
-    # The fraction of a multiple of one of its habits is a number on [0, 1) of each person for each action.
-    habit = np.take_along_axis(scenes.persons.habits[..., None, :], ((11 * action + 1) % HABITS)[..., None], -1)[..., 0]
-    habit = habit.astype(np.float64) * 37.0
-    habit = habit - np.floor(habit)
-    drawn = np.take_along_axis(scenes.draws[..., None, :], ((7 * action + 5 * slot + 2) % DRAWS)[..., None], -1)[..., 0]
-    drawn = drawn.astype(np.float64)
+    way, moment, _ = _keys(scenes, library)
+    # Without keys it is the first strategy.
+    habit, drawn = keyed(way, STRATEGY) * (way > 0), keyed(moment, STRATEGY, slot) * (moment > 0)
     often = strategies.usual[action]
     chosen = np.where(drawn < often, habit, (drawn - often) / (1 - often))
     shares = np.where(_below_arms(scenes, library)[..., None], strategies.handless_share[action], strategies.share[action])
-    # A draw just below 1 is 1 as a float32.
     strategy = np.minimum((chosen[..., None] >= shares).sum(-1), strategies.others[action])
     strategy *= ~scenes.together
     return np.where(strategy > 0, strategies.first[action] + 2 * (strategy - 1), 2 * action)
 
 
-def _second_rows(scenes: Scenes, strategies: StrategyTables, rows: Array) -> Array:
+def _second_rows(scenes: Scenes, strategies: StrategyTables, rows: Array, moment: Array) -> Array:
     """Return the row of the strategy of every second repetition: the same, or one that may take turns with it.
 
     A person changes its strategy within a segment as often as from one segment to the next.
     """
     action = scenes.action.astype(np.int64)
-    drawn = np.take_along_axis(scenes.draws[..., None, :], ((5 * action + 11) % DRAWS)[..., None], -1)[..., 0]
-    often = strategies.usual[action]
-    chosen = (drawn.astype(np.float64) - often) / np.maximum(1 - often, 1e-6)
+    drawn, often = keyed(moment, TURNS_TAKEN) * (moment > 0), strategies.usual[action]
+    chosen = (drawn - often) / np.maximum(1 - often, 1e-6)
     strategy = np.minimum((chosen[..., None] >= strategies.turn_share[rows]).sum(-1), strategies.others[action])
     second = np.where(strategy > 0, strategies.first[action] + 2 * (strategy - 1), 2 * action)
     return np.where((drawn >= often) & ~scenes.together & ~scenes.layered & (scenes.repetitions > 1), second, rows)
@@ -363,13 +358,15 @@ def _below_arms(scenes: Scenes, library: Library) -> Array:
     return np.asarray(together.any(-1) & ~scenes.layered)
 
 
-def _prefers_right(scenes: Scenes, action: Array) -> Array:
-    """Return whether each person performs an action that has no side with the right one, as near side.
+def _keys(scenes: Scenes, library: Library) -> tuple[Array, Array, Array]:
+    """Return the keys for the action of each segment: of the person, of the actor in the scene, and of both partners.
 
-    Where one leg or arm does something else, people differ. A mirrored person has the other hand and the other side.
+    They are uint64 [n, actors, segments], 0 without a key.
     """
-    own = np.take_along_axis(scenes.persons.habits[..., None, :], (13 * action[..., None] + 7) % HABITS, -1)[..., 0]
-    return np.asarray((own > 0) ^ scenes.persons.left_handed[..., None])
+    names = action_keys(library)[scenes.action.astype(np.int64)]
+    keys = scenes.persons.key[..., None], scenes.key[..., None], scenes.shared[:, None, None]
+    way, moment, beat = (np.where(key > 0, key ^ names, np.uint64(0)) for key in keys)
+    return way, moment, beat
 
 
 def _own_numbers(scenes: Scenes) -> Array:
@@ -377,11 +374,8 @@ def _own_numbers(scenes: Scenes) -> Array:
 
     They are mostly those of the person: what differs between two performances of one person is less than between two persons.
     """
-    which = np.arange(HABITS)
-    draws = scenes.draws.astype(np.float64)
-    today = 2.0 * (draws[..., which % DRAWS] + draws[..., (7 * which + 3) % DRAWS] + draws[..., (11 * which + 5) % DRAWS] - 1.5)
-    number = PERSONAL * scenes.persons.habits + np.sqrt(1 - PERSONAL * PERSONAL) * today
-    return np.asarray(number / np.sqrt(EVEN + FLAT * number * number))
+    today = keyed(scenes.key[..., None], TODAY, range(HABITS), bell=True)
+    return np.asarray(spread(scenes.persons.habits.astype(np.float64), today))
 
 
 def scene_arrays(scenes: Scenes, library: Library, like: SceneArrays | None = None) -> SceneArrays:
@@ -389,20 +383,20 @@ def scene_arrays(scenes: Scenes, library: Library, like: SceneArrays | None = No
 
     `like` are those of another variant: persons and segments that both have in common are taken from it.
     """
-    if like is not None and scenes.persons is like.scenes.persons and scenes.draws is like.scenes.draws:
+    if like is not None and scenes.persons is like.scenes.persons and scenes.key is like.scenes.key:
         persons = like.persons
     else:
         persons = person_arrays(scenes, style_tables(library))
-    return SceneArrays(scenes, role_arrays(scenes, library, persons.habits, like), persons)
+    return SceneArrays(scenes, role_arrays(scenes, library, like), persons)
 
 
-def role_arrays(scenes: Scenes, library: Library, own: Array | None = None, like: SceneArrays | None = None) -> Roles:
-    """Return what all actors of planned scenes do; `own` as in :func:`segment_records`, `like` as in :func:`scene_arrays`."""
+def role_arrays(scenes: Scenes, library: Library, like: SceneArrays | None = None) -> Roles:
+    """Return what all actors of planned scenes do; `like` as in :func:`scene_arrays`."""
     whole_turn = 2 * np.pi
     if like is not None and _has_equal_segments(scenes, like.scenes):
         segments, layered, turn = like.roles.segments, like.roles.layered, like.roles.turn
     else:
-        segments = segment_records(scenes, library, own)
+        segments = segment_records(scenes, library)
         # Kernels read up to the first unused segment.
         order = np.argsort(segments["kind"] < 0, axis=-1, kind="stable")
         segments, layered, turn = (np.take_along_axis(a, order, -1) for a in (segments, scenes.layered, scenes.turn))
@@ -422,7 +416,6 @@ def role_arrays(scenes: Scenes, library: Library, own: Array | None = None, like
         meets=scenes.meets.astype(np.float64),
         behind=scenes.behind,
         apart=scenes.apart.astype(np.float64),
-        shared=scenes.shared.astype(np.float64),
         points=np.zeros((*scenes.heading.shape, rows.POINT_SIZE)),
     )
     # Kernels are compiled for C order; another memory layout would compile them again.
@@ -431,7 +424,7 @@ def role_arrays(scenes: Scenes, library: Library, own: Array | None = None, like
 
 def _has_equal_segments(one: Scenes, other: Scenes) -> bool:
     """Return whether two variants share the columns that decide the segments."""
-    shares_habits = one.persons.habits is other.persons.habits and one.persons.left_handed is other.persons.left_handed
+    shares_habits = one.persons.key is other.persons.key and one.persons.left_handed is other.persons.left_handed
     return shares_habits and all(getattr(one, name) is getattr(other, name) for name in _OF_SEGMENTS)
 
 

@@ -333,7 +333,7 @@ def travel(work: Workspace, segment: Segment, actions: ActionTables, person: Per
     """Add the rates at which an action without a gait travels and turns to the rows of the root."""
     leg, rates = leg_length(person.offsets), work.root[rows.TRACK]
     for column in range(3):
-        n = travel_knots(work.curve, segment, actions, person.draws, 1 + column)
+        n = travel_knots(work.curve, segment, actions, 1 + column)
         fill_row(rates, np.float32(0.0))
         fill_track(rates, work.curve.knots, n, clock)
         row = work.root[(rows.SPEED, rows.ASIDE_SPEED, rows.TURNING)[column]]

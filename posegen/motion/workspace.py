@@ -11,13 +11,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from posegen.foundations.kernels import Array, Scalar, aligned_zeros, kernel
-from posegen.foundations.scene import DRAWS
 from posegen.library.channels import CHANNELS
 from posegen.motion import rows
 from posegen.motion.gaits import HARMONICS, STRIDE_PARAMETERS
 
-NO_POINT, NO_DRAWS = np.zeros(rows.POINT_SIZE), np.full(DRAWS, 0.5)
-"""Meeting point and draws of an actor without a partner."""
+NO_POINT = np.zeros(rows.POINT_SIZE)
+"""Meeting point of an actor without a partner."""
 KNOTS = 160
 """Default room for the key poses of one segment, over all its repetitions."""
 MARGIN_SECONDS = 1.4
@@ -42,14 +41,16 @@ SEGMENT = np.dtype(
         *((name, np.int64) for name in ("kind", "second", "repetitions")),
         *((name, np.float64) for name in ("start", "end", "shown_start", "shown_end", "tempo", "amplitude", "speed")),
         *((name, np.float64) for name in ("warp", "personal")),
+        *((name, np.uint64) for name in ("way", "moment", "beat")),
         *ACTION.descr,
     ]
 )
 """One segment: its row of the action tables, its numbers as in :class:`foundations.scene.Scenes`, and those of its action.
 
 `second` is the row that every second repetition takes, `warp` the unevenness of the pace of its repetitions, `personal` the
-weight of the habits of the person. It is shown, and labelled, from `shown_start` to `shown_end`; its movement may begin earlier
-and end later.
+weight of the habits of the person. `way` and `moment` are the keys of the person and of the scene for the action, `beat` is the
+key of its times, which partners share; see :mod:`posegen.motion.habits`. It is shown, and labelled, from `shown_start` to
+`shown_end`; its movement may begin earlier and end later.
 """
 Segment: TypeAlias = Any
 """A record of the type :data:`SEGMENT`."""
@@ -131,8 +132,6 @@ class Role(NamedTuple):
         In the first stored frame; see :data:`posegen.motion.rows.START_PHASE`.
     point : float [rows.POINT_SIZE]
         Meeting point of the hands with those of the partner.
-    shared : float [DRAWS]
-        Uniform draws between 0 and 1 that both partners use for hands that meet.
     """
 
     base: int
@@ -141,7 +140,6 @@ class Role(NamedTuple):
     left_leads: bool
     start: Array
     point: Array = NO_POINT
-    shared: Array = NO_DRAWS
 
 
 class Person(NamedTuple):
@@ -162,14 +160,14 @@ class Person(NamedTuple):
         Metres.
     energy : float
         -1 to 1.
-    draws : float [DRAWS]
-        Uniform draws between 0 and 1, for small irregularities.
+    key : uint64
+        From which small irregularities of the scene are drawn.
     posture : float [channels]
         Turns by which the person, with its style, differs from the usual posture; `neutral` contains it.
     style : float [7]
         Changes of steps and arms by the style; the columns are named in :mod:`posegen.motion.gaits`.
     habits : float [HABITS]
-        Standard normal numbers of the person; see :mod:`posegen.motion.habits`.
+        Numbers of the person in standing and in gait; see :class:`foundations.scene.Habit`.
     swing : float [2]
         Factors on the swing of the left and of the right arm.
     rests : float32 [RESTS, channels]
@@ -185,7 +183,7 @@ class Person(NamedTuple):
     sway: Array
     stature: Scalar
     energy: Scalar
-    draws: Array
+    key: Scalar
     posture: Array
     style: Array
     habits: Array

@@ -17,7 +17,7 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.bodies import leg_height
 from posegen.foundations.constants import RADIANS
 from posegen.foundations.randomness import Stream, choose, uniform
-from posegen.foundations.scene import BOTH, DRAWS, LEFT, NOTHING, RIGHT, Scenes, in_single
+from posegen.foundations.scene import BOTH, LEFT, NOTHING, RIGHT, Scenes
 from posegen.foundations.skeleton import CAPSULES
 from posegen.library.load import Library
 from posegen.library.stories import Beat, Interaction
@@ -33,9 +33,6 @@ _MEETING = RULES.meeting
 _LEAST = 1e-3
 _WHETHER, _WHICH, _METRES, _MORE, _TEMPO, _SIZE, _SIDE, _WHEN, _ROUNDS, _HOLD, _COMES, _LEAVES = range(12)
 _FIRST_OWN, _OWN = 12, 14
-_SHARED = _FIRST_OWN + 2 * _OWN
-_TIMED = (10, 17, 24)
-"""Indices of the draws that vary the times of repetitions; partners share them."""
 
 
 class Meeting(NamedTuple):
@@ -46,7 +43,6 @@ class Meeting(NamedTuple):
     until: Array
     interaction: Interaction
     shared: Shared
-    draws: Array
 
 
 def plan_meetings(
@@ -75,7 +71,7 @@ def plan_meetings(
     drawn = config.story.interactions.share > 0 or (required != NOTHING).any()
     if scenes.heading.shape[1] < 2 or not interactions or not drawn:
         return []
-    draws = uniform(config.seed, scenes.sample, Stream.MEETING, _SHARED + DRAWS, attempt=attempt)
+    draws = uniform(config.seed, scenes.sample, Stream.MEETING, _FIRST_OWN + 2 * _OWN, attempt=attempt)
     kinds = _kinds(config, library, known, scenes, draws, required, allowed)
     speeds = np.array([style.speed for style in library.styles.values()])
     chosen = ((each, np.flatnonzero(kinds == number)) for number, each in enumerate(interactions.values()))
@@ -84,15 +80,12 @@ def plan_meetings(
 
 def write_meetings(scenes: Scenes, meetings: Sequence[Meeting]) -> None:
     """Write where and when people meet into scenes."""
-    first, second, timed = np.array([0]), np.array([1]), np.array(_TIMED)
-    for rows, _, until, interaction, shared, draws in meetings:
+    for rows, _, until, interaction, shared in meetings:
         scenes.seat_height[rows, :2] = 0.0
         scenes.meets[rows], scenes.behind[rows] = until, interaction.behind
         # With right hands, the partner is offset to the left.
         aside = np.where(shared.side == RIGHT, interaction.aside, 0.0 - interaction.aside)
         scenes.apart[rows] = np.stack([shared.metres, np.full(len(rows), interaction.arms), aside], axis=1)
-        scenes.draws[np.ix_(rows, second, timed)] = scenes.draws[np.ix_(rows, first, timed)]
-        scenes.shared[rows] = in_single(draws)
 
 
 def _kinds(
@@ -171,7 +164,7 @@ def _plan(
     own = [draws[:, _FIRST_OWN + who * _OWN :][:, :_OWN] for who in range(2)]
     if interaction.behind:
         steps = _walk_behind(known, paces, shared, draws, own[0], needed)
-        return Meeting(chosen, steps, np.zeros(len(chosen)), interaction, shared, draws[:, _SHARED:])
+        return Meeting(chosen, steps, np.zeros(len(chosen)), interaction, shared)
     # The drawn repetitions if there is time, otherwise the fewest.
     fits = _seconds(interaction, known, shared) + 1.6 <= shown
     rounds = np.where(fits, shared.rounds, interaction.rounds[0])
@@ -184,7 +177,7 @@ def _plan(
     leaves = [_moves(_MEETING.leaves, draws[:, _LEAVES], who) for who in range(2)]
     leaves[0] |= shown - steps[0].time > 2.5
     steps = [leave(known, each, paces[who], needed, leaves[who], own[who][:, 8:]) for who, each in enumerate(steps)]
-    return Meeting(chosen, steps, until, interaction, shared, draws[:, _SHARED:])
+    return Meeting(chosen, steps, until, interaction, shared)
 
 
 def _moves(rule: Any, draws: Array, who: int) -> Array:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from posegen.config.schema import Config
 from posegen.foundations.arrays import Array
-from posegen.foundations.randomness import Stream, choose, integers, normal, uniform
+from posegen.foundations.randomness import Stream, choose, integers, normal, stream_keys, uniform
 from posegen.foundations.scene import HABITS, Persons
 from posegen.foundations.skeleton import AVERAGE_STATURE, JOINTS, LIBRARY_SKELETON, SHAPE, SKELETONS
 from posegen.library.load import Library
@@ -70,6 +70,7 @@ def persons(config: Config, library: Library, index: ArrayLike) -> Persons:
         energy=single(energy),
         style=_styles(config, library, age, draws[:, 3]).astype(np.int16).reshape(number.shape),
         habits=habits.astype(np.float32).reshape(*number.shape, HABITS),
+        key=stream_keys(config.seed, number.ravel(), Stream.WAY).reshape(number.shape),
         rest=_placement(config, library, number),
         shape=_shape(sizes[:, 2:], age, male).astype(np.float32).reshape(*number.shape, len(SHAPE)),
     )

@@ -16,8 +16,8 @@ from posegen.config.schema import Config
 from posegen.foundations.arrays import Array
 from posegen.foundations.bodies import seat_height
 from posegen.foundations.errors import UsageError
-from posegen.foundations.randomness import Stream, choose, integers, uniform
-from posegen.foundations.scene import DRAWS, NOTHING, Persons, Scenes, empty_scenes, in_single, on_grid
+from posegen.foundations.randomness import Stream, choose, integers, stream_keys, uniform
+from posegen.foundations.scene import NOTHING, Persons, Scenes, empty_scenes, on_grid
 from posegen.library.load import Library
 from posegen.planning.course import write_courses
 from posegen.planning.durations import needed_seconds
@@ -142,8 +142,9 @@ def _with_positions(config: Config, known: Repertoire, scenes: Scenes, attempt: 
     most = scenes.origin.shape[1]
     position, motion, seat = (
         np.stack([uniform(config.seed, scenes.sample, stream, count, attempt=attempt, substream=k) for k in range(most)], 1)
-        for stream, count in ((Stream.POSITION, _POSITION_DRAWS), (Stream.MOTION, DRAWS + 1), (Stream.SEAT, 1))
+        for stream, count in ((Stream.POSITION, _POSITION_DRAWS), (Stream.MOTION, 1), (Stream.SEAT, 1))
     )
+    keys = [stream_keys(config.seed, scenes.sample, Stream.MOMENT, attempt=attempt, substream=k) for k in range(most)]
     origin, heading = start_positions(scenes.actors, position)
     present = np.arange(most) < scenes.actors[:, None]
     sits = ((scenes.action >= 0) & known.seated[scenes.action]).any(axis=2)
@@ -153,8 +154,9 @@ def _with_positions(config: Config, known: Repertoire, scenes: Scenes, attempt: 
         heading=np.where(present, heading, np.float32(0.0)),
         seat_height=np.where(sits, seat_height(scenes.persons, seat[..., 0]), np.float32(0.0)),
         # Rounded so that adding half a stride is exact, which the mirror variant needs.
-        phase=(np.floor(motion[..., DRAWS] * _PHASE_STEPS) / _PHASE_STEPS).astype(np.float32),
-        draws=in_single(motion[..., :DRAWS]),
+        phase=(np.floor(motion[..., 0] * _PHASE_STEPS) / _PHASE_STEPS).astype(np.float32),
+        key=np.stack(keys, axis=1),
+        shared=stream_keys(config.seed, scenes.sample, Stream.CONTACT, attempt=attempt),
     )
 
 

@@ -12,8 +12,8 @@ from posegen.config.schema import Config
 from posegen.foundations.bodies import leg_height, seat_height
 from posegen.foundations.constants import AROUND, AVERAGE_LEG, PATHS, SHAPES, SPEED_BOUNDS
 from posegen.foundations.errors import UsageError
-from posegen.foundations.randomness import Stream, uniform
-from posegen.foundations.scene import BOTH, DRAWS, LEFT, RIGHT, Persons, Scenes, empty_scenes, in_single
+from posegen.foundations.randomness import Stream, stream_keys
+from posegen.foundations.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_scenes
 from posegen.library.load import Library
 from posegen.library.stories import Style
 from posegen.motion.engine import Motion, animate
@@ -151,7 +151,7 @@ def _plan_script(
     scenes.length[:] = frames
     scenes.theme[:] = list(library.themes).index(script.place) if script.place in library.themes else 0
     scenes.seat_height[:] = seat_height(who, np.array([0.5]))
-    scenes.draws[:] = in_single(uniform(seed, np.zeros(1, np.int64), Stream.MOTION, DRAWS))
+    scenes.key[:] = stream_keys(seed, np.zeros(1, np.int64), Stream.MOMENT)
     planned = zip(numbers, (*steps.base, *steps.layers), strict=True)
     times = {number: (float(own["start"][0]), float(own["end"][0])) for number, own in planned if number >= 0}
     return replace(scenes, persons=who.select(None)), numbers, times

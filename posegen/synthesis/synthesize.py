@@ -243,7 +243,7 @@ def _attempt(
 
 def _without_segments(scenes: Scenes) -> Scenes:
     """Return scenes with what rows state beside the segments: they are small, and alike in all attempts."""
-    columns = {name: getattr(scenes, name)[..., :0] for name in (*UNUSED, "draws", "shared")}
+    columns = {name: getattr(scenes, name)[..., :0] for name in UNUSED}
     bodies = {name: getattr(scenes.persons, name)[..., :0] for name in ("habits", "rest", "shape")}
     return replace(scenes, persons=replace(scenes.persons, **bodies), **columns)
 

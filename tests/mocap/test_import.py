@@ -42,7 +42,7 @@ def clips_of(action: str, count: int = 1) -> list[NDArray[np.float64]]:
     """Some people who perform an action of the library, from standing to standing."""
     scenes = shown(load_library(), action, count, FPS, neutral=True)
     if action == "wave":  # the other arm rests, so that the clip has a side
-        scenes.draws[:] = 0.5
+        scenes.key[:] = 0
     scenes.side[:] = np.where(scenes.side == 2, 2, 0)
     return [recording.joints for recording in animated(scenes, load_library(), FPS)]
 

@@ -98,7 +98,7 @@ def person(stature: float = 1.7, seed: int | None = None) -> Person:
     """Return a person as kernels read it, with individual draws if a seed is given."""
     scenes = scripted(frames=0, stature=stature)
     if seed is not None:
-        scenes.draws[:] = np.random.default_rng(seed).random(scenes.draws.shape)
+        scenes.key[:] = np.random.default_rng(seed).integers(1, 2**63, scenes.key.shape)
     return person_of(scenes)
 
 

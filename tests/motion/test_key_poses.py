@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from posegen.foundations.arrays import Array
-from posegen.foundations.scene import DRAWS
 from posegen.motion.key_poses import (
     fill_track,
     flight_seconds,
@@ -82,10 +81,9 @@ seconds_of_segment = st.floats(0.3, 9)
 
 @given(names, seconds_of_segment, st.integers(1, 9), SEEDS)
 def test_repetitions_have_an_irregular_beat(name: str, seconds: float, count: int, seed: int) -> None:
-    draws = np.random.default_rng(seed).random(DRAWS)
-    doing = segment(name, 1.0, 1.0 + seconds, repetitions=count)
+    doing = segment(name, 1.0, 1.0 + seconds, repetitions=count, beat=seed)
     enter_end, exit_begin = stage_bounds(doing)
-    begins, lengths = np.transpose([repetition_span(doing, draws, number) for number in range(count)])
+    begins, lengths = np.transpose([repetition_span(doing, number) for number in range(count)])
     np.testing.assert_allclose(begins[1:], (begins + lengths)[:-1])  # without a gap
     assert begins[0] == pytest.approx(enter_end)
     assert begins[-1] + lengths[-1] == pytest.approx(exit_begin)

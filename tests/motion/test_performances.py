@@ -49,7 +49,7 @@ def performed(name: str, which: int) -> Performance:
     frames = round((end + AFTER) * FPS)
     scenes = scripted(*segments, frames=frames).select(np.zeros(PERSONS, int))
     scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(PERSONS)[:, None]))
-    scenes.draws[:] = np.random.default_rng(3).random(scenes.draws.shape)
+    scenes.key[:] = np.random.default_rng(3).integers(1, 2**63, scenes.key.shape)
     row = int(strategy_tables(LIBRARY).first[kind]) + 2 * (which - 1) if which else 2 * kind
     usual = scene_arrays.performance_rows
 
@@ -176,7 +176,7 @@ def test_repetitions_of_one_segment_may_be_performed_by_two_strategies() -> None
     kicks = SegmentSpec("kick", 0.5, 0.5 + 0.5 + 2 * 1.5 + 0.5, side=LEFT, repetitions=2)
     scenes = scripted(kicks, frames=120).select(np.zeros(400, int))
     scenes = replace(scenes, persons=persons(Config(), LIBRARY, np.arange(400)[:, None]))
-    scenes.draws[:] = np.random.default_rng(5).random(scenes.draws.shape)
+    scenes.key[:] = np.random.default_rng(5).integers(1, 2**63, scenes.key.shape)
     records = scene_arrays.segment_records(scenes, LIBRARY)[:, 0, 0]
     other = records["second"] != records["kind"]
     assert 0.2 < other.mean() < 1 - LIBRARY.action("kick").habit_share

@@ -59,7 +59,7 @@ def contents(scenes: Scenes, row: int) -> dict[str, list]:
         values = getattr(scenes, field.name)
         if isinstance(values, Persons):
             found |= {f"person {part.name}": getattr(values, part.name)[row].tolist() for part in fields(Persons)}
-        elif values.ndim == 3 and field.name not in ("origin", "draws", "steps"):
+        elif values.ndim == 3 and field.name not in ("origin", "steps"):
             found[field.name] = values[row][:, used].tolist()
         else:
             found[field.name] = values[row].tolist()

@@ -81,6 +81,7 @@ def offsets_of(body: Array) -> Array:
             energy=none,
             style=none,
             habits=np.zeros((*none.shape, HABITS), np.float32),
+            key=none,
             rest=AVERAGE,
             stature=measures[..., 0],
             shape=measures[..., 1:],
