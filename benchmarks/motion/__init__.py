@@ -6,7 +6,7 @@ samples have a seed of their own (`clips.SEED`), which is not used in developmen
 samples.
 """
 
-from benchmarks.motion import classifier, families, lifting, plausible, running, variety, walking
+from benchmarks.motion import classifier, families, gaps, lifting, plausible, running, variety, walking
 
 TITLE = "Motion that looks human"
-MEASURES = [walking, running, plausible, families, variety, classifier, lifting]
+MEASURES = [walking, running, plausible, families, gaps, variety, classifier, lifting]
