@@ -34,6 +34,10 @@ AHEAD = 0.022
 _WEIGHT_AHEAD = int(Habit.AHEAD)
 SINKS = rows.ROOT_HEIGHT, rows.ROOT_FORWARD, rows.ROOT_LATERAL, rows.OBLIQUITY
 """Channels of the pelvis that depend on where the feet stand; a gait has its own."""
+HIKED, MOST_RAISED, UPRIGHT_TRUNK = 11.0 / 360, 1.2, 0.3
+"""Turns by which the hip of a lifted foot rises for each leg length of its height over the other foot: 14 degrees in kicks. The
+largest height that counts, and the share of it by which the trunk stays upright.
+"""
 SEAT_BELOW_PELVIS = 0.058
 """Distance from the pelvis joint of a seated person down to the seat, as a fraction of stature."""
 GAZE_LEAD, SHOULDER_LEAD = 0.45, 0.25
@@ -247,6 +251,18 @@ def shift_weight(work: Workspace, role: Role, person: Person, clock: Clock) -> N
 
 
 @kernel
+def hike_hips(work: Workspace) -> None:
+    """Raise the hip of a foot that an action lifts and lean the trunk to the other side, beside what the key poses say."""
+    channels, standing = work.channels, work.root[rows.GAIT_WEIGHT]
+    left, right = channels[rows.FOOT_CHANNELS[0] + rows.FOOT_UP], channels[rows.FOOT_CHANNELS[1] + rows.FOOT_UP]
+    for f in range(len(standing)):
+        raised = min(max(left[f] - right[f], -np.float32(MOST_RAISED)), np.float32(MOST_RAISED))
+        hiked = np.float32(HIKED) * (np.float32(1.0) - standing[f]) * raised
+        channels[rows.OBLIQUITY, f] += hiked
+        channels[rows.TRUNK_LATERAL, f] += np.float32(UPRIGHT_TRUNK) * hiked
+
+
+@kernel
 def turn_ahead(root: Array, trunk: Array, neck: Array, step: Scalar) -> None:
     """Turn head and shoulders ahead of the pelvis in a turn: gaze leads it (Grasso 1998), and keeps most of its direction.
 
@@ -354,6 +370,7 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
             if segment.support == FLIGHT:
                 key_poses.mark_airborne(segment, clock, work.airborne)
             remove_style_posture(work, segment, actions, person, clock)
+    hike_hips(work)
     lean_on_the_way(root, work.channels, person.key)
     turn_ahead(root, work.channels[rows.TRUNK_ROTATION], work.channels[rows.NECK_ROTATION], clock.step)
     keep_ranges(work, role, actions)

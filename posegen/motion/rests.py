@@ -27,15 +27,15 @@ RESTS = 8
 POSTURES: dict[str, dict[str, float]] = read_yaml(Path(__file__).with_name("postures.yaml"))
 """How people stand: channels and their degrees, or leg lengths."""
 CENTRAL, ARMS, SHIFTS = (POSTURES[f"rest_{part}"] for part in ("trunk", "arms", "pelvis"))
-LOWERED = 0.015
-"""Leg lengths by which the pelvis is lowered, at most, by knees that are bent: in half of the postures they are not."""
-HIP_DROP = -0.22
-"""Turns by which the hip of the free leg drops for each leg length that the pelvis stands aside, by 4 to 9 mm in standing; the
-trunk stays upright.
+LOWERED = 0.013
+"""Leg lengths by which bent knees lower the pelvis in the mean posture; twice as much in others, and not at all in some."""
+HIP_DROP = 0.08
+"""Turns by which the hip of the leg that carries drops for each leg length that the pelvis stands aside: 1 to 3 mm in standing.
+The trunk stays upright.
 """
-AWAY = 4.0
+AWAY = 1.0
 """Degrees by which arms are further from the trunk on average: in most postures they do not hang straight down."""
-BENT, STRAIGHT, LESS_BENT = 80.0, 0.1, 0.5
+BENT, STRAIGHT, LESS_BENT = 200.0, 0.72, 0.5
 """Degrees of elbow flexion for a number of 1, threshold of the numbers above which an elbow is bent, and the share of the usual
 bend of the person that it then replaces."""
 TURNED_IN, AHEAD = 0.35, 0.12
@@ -80,7 +80,7 @@ def resting_postures(persons: Persons, keys: Array, posture: Array) -> Array:
     for i, (name, most) in enumerate(SHIFTS.items()):
         sign = np.where(mirrored, -1.0, 1.0) if name == "root_lateral" else 1.0
         rests[..., CHANNELS.index(name)] = sign * most * numbers[..., SHIFTED + i, :]
-    rests[..., rows.ROOT_HEIGHT] = -LOWERED * np.maximum(numbers[..., SHIFTED + len(SHIFTS), :], 0.0)
+    rests[..., rows.ROOT_HEIGHT] = -LOWERED * (1.0 + numbers[..., SHIFTED + len(SHIFTS), :])
     for name in ("pelvis_obliquity", "trunk_lateral"):
         rests[..., CHANNELS.index(name)] += HIP_DROP * rests[..., rows.ROOT_LATERAL]
     for side in range(2):

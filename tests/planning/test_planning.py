@@ -154,10 +154,10 @@ def test_slots_last_as_long_as_their_action_takes(name):
             assert repetitions == 0
             assert span >= around / tempo
             performing = NAMES[action] == "stand"
-            assert performing or KNOWN.shortest[action] - 1e-4 <= span
             # The last one in the clip may last until its end.
             # Turns last by their angle, and paths by their shape.
             by_angle = scenes.path[i, actor, slot] or KNOWN.gait[action] == 3
+            assert performing or by_angle or KNOWN.shortest[action] - 1e-4 <= span
             longest = 10.0 if by_angle else max(KNOWN.longest[action], around / tempo + 0.8)
             to_the_end = abs(scenes.end[i, actor, slot] - scenes.length[i] / config_of(name).fps) < 0.21
             assert performing or span <= longest + 2.5 * to_the_end + 1e-4
@@ -189,11 +189,11 @@ def test_gaits_turns_and_sides(name):
     # Most walk at about the free speed of their age; slow and brisk walks are rarer, but there.
     assert 1.15 < scenes.speed[walking].mean() < 1.4
     free = scenes.speed[walking] / of_age(RULES.age.walking, years[walking])
-    assert 0.02 < (free > 1.6).mean() < 0.2
+    assert 0.02 < (free > 1.6).mean() < 0.25
     assert 0.02 < (free < 0.95).mean() < 0.2
     walking &= scenes.path == 0
     curved = scenes.turn[walking] != 0
-    assert 0.2 < 1 - curved.mean() < 0.6
+    assert 0.4 < 1 - curved.mean() < 0.75  # most walks lead straight ahead
     assert 0.35 < (scenes.turn[walking][curved] > 0).mean() < 0.65
     sideless = (scenes.action != NOTHING) & (gait == 0) & ~KNOWN.sided[scenes.action]
     assert (scenes.side[sideless] == BOTH).all()
