@@ -71,7 +71,7 @@ SWING_BEND = 0.1762, (-0.1272, -0.1645, 0.1391, -0.0046, -0.0263, 0.0071), (-0.2
 """A knee that bends further in its swing: ((1 + cos) / 2)^10 about 68.5 per cent of the stride, 1 at its peak."""
 MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 8.0 / 360, 9.0 / 360, 2.7 / 360
 """Turns by which the knee of each person bends further in its swing than the mean of many, which is flatter since their peaks
-differ in time: in walking, in running at 3 m/s, and by how much less for each m/s above. Captured walks bend to 65 to 71 degrees.
+differ in time: in walking, in running at 3 m/s, and by how much less for each m/s above. Captured walks reach 65 to 71 degrees.
 """
 CROUCH, MEAN_CROUCH, LEAST_CROUCH = 3.0 / 360, 0.5 / 360, -2.5 / 360
 """Standard deviation of the flexion of a knee throughout the stride, what is taken off it so that the mean is 0, and its least
