@@ -25,7 +25,7 @@ from posegen.foundations.wording import shown
 if TYPE_CHECKING:
     from posegen.library.load import Library
 
-CONTENT_VERSION = 19
+CONTENT_VERSION = 20
 """Changes whenever any sample of any config would differ."""
 
 MOST_SAMPLES = 1_000_000_000

