@@ -1,8 +1,7 @@
 """Labelled human motion: captioned 3D skeleton sequences, unlimited and identical on every machine.
 
 >>> import posegen
->>> config = posegen.load_config("smoke")
->>> batch = posegen.synthesize(config, [0, 1])
+>>> batch = posegen.synthesize("smoke", [0, 1])
 >>> batch.joints.shape  # sample, variant, actor, frame, joint, axis
 (2, 5, 1, 100, 22, 3)
 """
@@ -17,6 +16,10 @@ if TYPE_CHECKING:
     from posegen.dataset.mix import concat as concat
     from posegen.dataset.mix import open_mix as open_mix
     from posegen.dataset.read import open_dataset
+    from posegen.dataset.verify import verify as verify
+    from posegen.embedding.search import search as search
+    from posegen.embedding.stage import embed as embed
+    from posegen.evaluation.evaluate import evaluate as evaluate
     from posegen.exchange.export import export as export
     from posegen.exchange.push import push as push
     from posegen.generation.derive import derive as derive
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from posegen.generation.run import generate as generate
     from posegen.generation.stream import stream as stream
     from posegen.synthesis import augment as augment
+    from posegen.synthesis.composition import compose as compose
     from posegen.synthesis.synthesize import synthesize as synthesize
 
     open = open_dataset
@@ -35,8 +39,11 @@ __version__ = "0.1.0"
 # Imported on first use, so that `posegen --help` does not import numba.
 _SOURCES = {
     "augment": "posegen.synthesis.augment",
+    "compose": "posegen.synthesis.composition:compose",
     "concat": "posegen.dataset.mix:concat",
     "derive": "posegen.generation.derive:derive",
+    "embed": "posegen.embedding.stage:embed",
+    "evaluate": "posegen.evaluation.evaluate:evaluate",
     "export": "posegen.exchange.export:export",
     "finish": "posegen.generation.finish:finish",
     "generate": "posegen.generation.run:generate",
@@ -45,8 +52,10 @@ _SOURCES = {
     "open_mix": "posegen.dataset.mix:open_mix",
     "profile": "posegen.generation.profile:profile",
     "push": "posegen.exchange.push:push",
+    "search": "posegen.embedding.search:search",
     "stream": "posegen.generation.stream:stream",
     "synthesize": "posegen.synthesis.synthesize:synthesize",
+    "verify": "posegen.dataset.verify:verify",
 }
 __all__ = ["__version__", *_SOURCES, "open_mix", "open"]
 

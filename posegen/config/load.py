@@ -10,7 +10,7 @@ from typing import Any
 
 from posegen.config.schema import Config, Quota, Quotas, Story
 from posegen.foundations.constants import STANDING
-from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.errors import MissingPathError, PosegenError, UsageError
 from posegen.foundations.skeleton import LIBRARY_SKELETON
 from posegen.foundations.validation import Problem, Where, dotted, refuse, validated
 from posegen.foundations.wording import did_you_mean, shown
@@ -22,17 +22,20 @@ _ENDINGS = (".yaml", ".yml")
 _LIBRARY_CONFIG = ("config.yaml", "themes.yaml")
 """Names of the config in a library folder, and of a file that such a folder also has."""
 _DEEPEST = 32
+ConfigSource = str | Path | Mapping[str, Any]
+"""Name of a preset, path of a YAML file, or keys and values."""
 APPROACH_ACTIONS = (STANDING, "walk", "turn", "wave")
 """Actions of two actors before and after their interaction."""
 
 
-def load_config(source: str | Path | None = None, overrides: Sequence[str] = (), **values: Any) -> Config:
+def load_config(source: Config | ConfigSource | None = None, overrides: Sequence[str] = (), **values: Any) -> Config:
     """Load a config.
 
     Parameters
     ----------
-    source : str or Path, optional
-        Name of a preset, or path of a YAML file. Default: the preset ``default``.
+    source : str, Path, mapping or Config, optional
+        Name of a preset, path of a YAML file, or the keys that differ from the defaults. Default: the preset ``default``. A
+        config without further arguments is returned as it is.
     overrides : sequence of str
         Each ``KEY=VALUE``, such as ``story.actors.max=2``.
     **values
@@ -52,9 +55,19 @@ def load_config(source: str | Path | None = None, overrides: Sequence[str] = (),
     >>> config = load_config("default", ["story.actors.max=2"], samples=200)
     >>> config.samples, config.story.actors.max, config.frames
     (200, 2, 250)
+    >>> load_config({"frames": 100, "story": {"actors": {"max": 2}}}).frames
+    100
     """
-    path = find_config("default" if source is None else source)
-    data, origins = apply_overrides(_read(path), overrides)
+    if isinstance(source, Config):
+        if not overrides and all(value is None for value in values.values()):
+            return source
+        source = source.model_dump(mode="json", exclude_unset=True)
+    if isinstance(source, Mapping):
+        path, read = Path("config"), {"name": "config", **source}
+    else:
+        path = find_config("default" if source is None else source)
+        read = _read(path)
+    data, origins = apply_overrides(read, overrides)
     # As in a file, so that the dataset is read from any folder: its header keeps the path of its library.
     data = _with_library(data, Path.cwd())
     for key, value in values.items():
@@ -155,7 +168,7 @@ def find_config(source: str | Path, known: Mapping[str, Path] | None = None) -> 
         msg = f"unknown preset {shown(source)}, and no file of that name{did_you_mean(source, known)}"
     else:
         msg = f"{shown(str(source))}: there is no such config file; check the path, or name a preset: {', '.join(known)}"
-    raise UsageError(msg)
+    raise MissingPathError(msg)
 
 
 def apply_overrides(data: Mapping[str, Any], overrides: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -474,6 +474,11 @@ class Config(StrictModel):
             raise ValueError(f"max must be at most frames, which is {frames} (got {length.max})")
         return length
 
+    def __repr__(self) -> str:
+        return f"<Config {self.name}: {self.samples:,} samples, seed {self.seed}, {self.frames} frames at {self.fps} FPS>"
+
+    __str__ = __repr__
+
     def as_data(self) -> dict[str, Any]:
         """Return the resolved config as plain data, which :meth:`model_validate` accepts."""
         return self.model_dump(mode="json")

@@ -23,7 +23,7 @@ from posegen.dataset.files import exists, has_content, read_file, write_durably
 from posegen.dataset.layout import HEADER_FILE, ArrayField, Header, array_path
 from posegen.dataset.receipts import complete_prefix, complete_shards
 from posegen.dataset.storage.address import AnyPath, storage_of
-from posegen.foundations.errors import PosegenError, UsageError, require_local
+from posegen.foundations.errors import MissingPathError, PosegenError, UsageError, require_local
 from posegen.foundations.validation import validated
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def load_header(path: AnyPath) -> Header:
             raise UsageError(f"{path}: is a file. If `posegen mix` wrote it, read it with posegen.open_mix")
         if not os.path.isdir(folder):  # False also for names that cannot exist
             made = "Name a folder that `posegen generate` has made"
-            raise UsageError(f"{path}: is not a dataset: there is no such folder. {made}")
+            raise MissingPathError(f"{path}: is not a dataset: there is no such folder. {made}")
     file = path / HEADER_FILE
     generate = "run the same `posegen generate` command again: complete shards are kept."
     # Without a valid copy, only the generate command knows what the header was.
@@ -76,7 +76,7 @@ def load_header(path: AnyPath) -> Header:
         fix = (
             f"It holds datasets; name one: {', '.join(inside)}" if inside else "Name a folder that `posegen generate` has made"
         )
-        raise UsageError(f"{path}: is not a dataset: it has no {HEADER_FILE}. {fix}") from error
+        raise MissingPathError(f"{path}: is not a dataset: it has no {HEADER_FILE}. {fix}") from error
     origin = documents.Origin(str(file), _capitalize(f"{repair}delete it and {generate}"))
     return documents.parse(Header, documents.unseal(data, origin), origin)
 

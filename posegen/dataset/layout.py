@@ -223,6 +223,9 @@ class Header:
     layers: tuple[Layer, ...] = ()
     created: Creation | None = dataclass_field(default=None, compare=False)
 
+    def __repr__(self) -> str:
+        return f"<Header {self.name}: {self.samples:,} samples, seed {self.seed}, identity {self.identity}>"
+
     def __post_init__(self) -> None:
         """Raise ValueError if such a dataset cannot be stored, or cannot be read in a bounded amount of memory."""
         if self.shard % self.chunk:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +26,7 @@ from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import read_config
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
 from posegen.dataset.shard_codec import as_slice, chunk_ranges, chunk_slices, decode_chunk, decode_shard, read_index
+from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.foundations.arrays import Array, grouped
 from posegen.foundations.errors import PosegenError
@@ -184,7 +186,7 @@ def _reopen(path: AnyPath, samples: int, identity: str, fields: tuple[str, ...] 
     return StoredSource(files, fields, open_embeddings(path, encoder) if encoder else None)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sample:
     """One sample with all its variants.
 
@@ -202,12 +204,34 @@ class Sample:
     index: int
     arrays: dict[str, Array]
     sequences: list[dict[str, Any]]
-    read_embedding: Callable[[], Array] = field(repr=False, compare=False)
+    dataset: Dataset = field(compare=False)
+
+    def __repr__(self) -> str:
+        return f"<Sample {self.index}: {len(self.sequences)} variants, {', '.join(self.arrays)}; {self.caption[:60]!r}>"
+
+    def __dir__(self) -> list[str]:
+        return ["index", "caption", "sequences", "show", "text_embedding", *self.arrays]
+
+    def _repr_html_(self) -> str:
+        return self.show()._repr_html_()  # type: ignore[no-any-return]
+
+    def show(self, variant: str | None = None) -> Any:
+        """Return a looping animation of a variant, of the first unless given, with its captions, as notebooks show it.
+
+        ``sample.show().save("wave.gif")`` writes it as a file (needs the extra ``view``).
+        """
+        return _viewer("show_sample")(self.dataset, self.index, variant)
+
+    @property
+    def caption(self) -> str:
+        """The first caption of the first variant; empty if it has none."""
+        captions = self.sequences[0]["captions"] if self.sequences else ()
+        return str(captions[0]["text"]) if captions else ""
 
     @property
     def text_embedding(self) -> Array:
         """Embeddings of its captions."""
-        return self.read_embedding()
+        return self.dataset.sample_embedding(self.index)
 
     def __getattr__(self, name: str) -> Array:
         arrays = self.__dict__.get("arrays", {})
@@ -219,12 +243,23 @@ class Sample:
 class Dataset:
     """A dataset on disk; made by :func:`open_dataset`.
 
-    It is a sequence of samples: ``len(dataset)``, ``dataset[3]``, ``for sample in dataset``.
+    It is a sequence of samples: ``len(dataset)``, ``dataset[3]``, ``dataset[-1]``, ``for sample in dataset``. A slice, a list
+    of indices or of bools selects several, as a list of samples.
 
     Attributes
     ----------
     path : Path or BucketPath
     header : Header
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import posegen
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = posegen.generate("smoke", samples=4, workers=1, out=f"{folder}/motion").path
+    ...     dataset = posegen.open(path)
+    ...     dataset.fps, len(dataset.variants), [sample.index for sample in dataset[1:3]]
+    (25, 5, [1, 2])
     """
 
     def __init__(self, files: CheckedFiles, encoder: str | None = None) -> None:
@@ -240,16 +275,45 @@ class Dataset:
     def __reduce__(self) -> tuple[Any, ...]:
         return open_dataset, (self.path, self._encoder)
 
+    def __dir__(self) -> list[str]:
+        own = ("arrays", "batches", "blocks", "config", "counts", "embeddings", "fields", "fps", "header", "note", "path")
+        return [*own, "sequences", "sizes", "splits", "variants", "view"]
+
     def __len__(self) -> int:
         return self.header.samples
 
     def __iter__(self) -> Iterator[Sample]:
         return (self[index] for index in range(len(self)))
 
-    def __getitem__(self, index: int) -> Sample:
-        sample = self._index(index)
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice | Sequence[int] | Array) -> list[Sample]: ...
+    def __getitem__(self, index: int | slice | Sequence[int] | Array) -> Sample | list[Sample]:
+        if isinstance(index, slice) or np.ndim(index):
+            return [self[sample] for sample in self._indices(index).tolist()]
+        sample = self._index(index)  # type: ignore[arg-type]
         arrays = {name: self.arrays(name, slice(sample, sample + 1))[0] for name in self.fields}
-        return Sample(sample, arrays, self.rows(sample), partial(self.sample_embedding, sample))
+        return Sample(sample, arrays, self.rows(sample), self)
+
+    @property
+    def fps(self) -> int:
+        """Frames per second."""
+        return self.header.fps
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the variants, in the order of the arrays."""
+        return self.header.variants
+
+    @property
+    def splits(self) -> dict[str, Array]:
+        """Indices of the samples of the splits ``training``, ``validation`` and ``test``."""
+        return {split: in_split(self.header.seed, np.arange(len(self)), split) for split in reversed(SPLITS)}
+
+    def view(self, samples: int = 20) -> Any:
+        """Return the page of `posegen view` with the first samples, as notebooks show it."""
+        return _viewer("view_dataset")(self, samples)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -303,13 +367,7 @@ class Dataset:
         """
         if field not in (entry.name for entry in self.header.all_fields):
             raise PosegenError(f"{self.path}: has no field {field!r}, only {', '.join(self.fields)}")
-        if samples is None or isinstance(samples, slice):
-            indices = np.arange(len(self))[samples or slice(None)]
-        else:
-            given = np.asarray(samples) if np.size(samples) else np.zeros(0, np.int64)
-            given = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64, casting="same_kind")
-            indices = np.array([self._index(int(index)) for index in given], np.int64)
-        entry = self.header.field(field)
+        indices, entry = self._indices(slice(None) if samples is None else samples), self.header.field(field)
         values = np.empty((len(indices), *entry.shape), entry.dtype)
         for shard, here in grouped(indices // self.header.shard):
             values[as_slice(here)] = self._decode(entry, shard, indices[here] % self.header.shard)
@@ -438,11 +496,24 @@ class Dataset:
         except ValueError as error:
             raise self._files.damaged(name, f"cannot be decoded ({error})") from error
 
+    def _indices(self, samples: slice | ArrayLike) -> Array:
+        """Return the indices of samples that a slice, indices or bools select."""
+        if isinstance(samples, slice):
+            return np.arange(len(self))[samples]
+        given = np.asarray(samples) if np.size(samples) else np.zeros(0, np.int64)
+        given = np.flatnonzero(given) if given.dtype == bool else given.astype(np.int64, casting="same_kind")
+        return np.array([self._index(int(index)) for index in given], np.int64)
+
     def _index(self, index: int) -> int:
         position = operator.index(index)
         if not -len(self) <= position < len(self):
             raise IndexError(f"{self.path}: has no sample {position}, there are {len(self)}")
         return position % len(self)
+
+
+def _viewer(name: str) -> Callable[..., Any]:
+    """Return a function of :mod:`posegen.viewing.notebook`, which imports this module."""
+    return resolve_name(f"posegen.viewing.notebook:{name}")  # type: ignore[no-any-return]
 
 
 @contextmanager

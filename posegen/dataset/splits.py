@@ -16,10 +16,18 @@ from posegen.foundations.errors import require_known
 SPLITS = {"test": (0.0, 0.1), "validation": (0.1, 0.2), "training": (0.2, 1.0)}
 """Interval of the random number of a sample in each split."""
 
+_SHORT_NAMES = {"train": "training", "val": "validation"}
 FEWEST_EVALUATED = 10
 """Least number of a user's samples in the validation and in the test split, where there are as many."""
 _SAMPLES, _IDENTITIES = 0, 1
 _SHARE_OF_FEW = 0.2
+
+
+def split_name(name: str) -> str:
+    """Return the name of a split, also for its short name ``train`` or ``val``; UsageError if there is no such split."""
+    name = _SHORT_NAMES.get(name, name)
+    require_known("there is no split", name, SPLITS)
+    return name
 
 
 def in_split(seed: int, indices: ArrayLike, split: str, *, identities: bool = False) -> NDArray[Any]:
@@ -32,7 +40,7 @@ def in_split(seed: int, indices: ArrayLike, split: str, *, identities: bool = Fa
     indices : int64 [n]
         Indices of samples, or numbers of identities in the population.
     split : str
-        ``training``, ``validation`` or ``test``: about 80, 10 and 10 % of them.
+        ``training``, ``validation`` or ``test``: about 80, 10 and 10 % of them. ``train`` and ``val`` are accepted, too.
     identities : bool
         Split identities instead of samples, independently of the split of samples.
 
@@ -55,8 +63,7 @@ def in_split(seed: int, indices: ArrayLike, split: str, *, identities: bool = Fa
     """
     from posegen.foundations.randomness import Stream, uniform  # with numba, which reading does not need
 
-    require_known("there is no split", split, SPLITS)
-    low, high = SPLITS[split]
+    low, high = SPLITS[split_name(split)]
     numbers = np.asarray(indices, np.int64)
     drawn = uniform(seed, numbers, Stream.SPLIT, 1, substream=_IDENTITIES if identities else _SAMPLES)[:, 0]
     return numbers[(low <= drawn) & (drawn < high)]

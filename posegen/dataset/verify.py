@@ -28,7 +28,7 @@ from posegen.dataset.receipts import Receipt, complete_shards, find_differing, f
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
 from posegen.dataset.storage.folder import temporary_run
 from posegen.dataset.storage.storage import Entry, map_in_order
-from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.errors import MissingPathError, PosegenError
 from posegen.foundations.machine import available_cores
 
 Progress = Callable[[int, int], None]
@@ -106,7 +106,7 @@ def find_problems(
         If there is no dataset at all.
     """
     if not {layout.HEADER_FILE, layout.MOTION, layout.RECEIPTS}.intersection(storage_of(path).list_names()):
-        raise UsageError(f"{path}: there is no dataset. Name a folder that `posegen generate` has made")
+        raise MissingPathError(f"{path}: there is no dataset. Name a folder that `posegen generate` has made")
     header, fault = inspect_header(path)
     if fault:
         yield _header_problem(path, fault, repairable=header is not None)

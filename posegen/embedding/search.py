@@ -318,6 +318,19 @@ class Search:
         )
 
 
+def search(path: str | AnyPath, text: str, top: int = 10, *, encoder: str | None = None) -> list[Match]:
+    """Return the samples of a dataset that fit a text best; see :func:`open_search` and :meth:`Search.find`.
+
+    Examples
+    --------
+    >>> import posegen
+    >>> posegen.search("data/none", "someone waves")
+    Traceback (most recent call last):
+    posegen.foundations.errors.MissingPathError: data/none: is not a dataset: there is no such folder. ...
+    """
+    return open_search(path, encoder).find(text, top)
+
+
 def open_search(
     path: str | AnyPath, encoder: str | None = None, notify: Callable[[str], None] = print, *, cached: bool = True
 ) -> Search:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from posegen.dataset.clip_files import resample
 from posegen.dataset.read import Dataset, content_errors, open_dataset
-from posegen.dataset.storage.address import AnyPath
+from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.evaluation import captions
 from posegen.evaluation.gait import Curve, GaitTally, Run, Walk
 from posegen.evaluation.plausibility import MEASURES, measure_clip
@@ -81,7 +81,7 @@ class _Measured:
 
 
 def evaluate(
-    path: AnyPath,
+    path: str | AnyPath,
     reference: Reference | None = None,
     samples: int | None = None,
     progress: Progress | None = None,
@@ -91,7 +91,7 @@ def evaluate(
 
     Parameters
     ----------
-    path : Path or BucketPath
+    path : str, Path or BucketPath
     reference : Reference, optional
         Mocap to compare with.
     samples : int, optional
@@ -105,6 +105,7 @@ def evaluate(
     UsageError
         If the reference cannot be read, has another frame rate, or is too short.
     """
+    path = to_path(path)
     _open.cache_clear()
     dataset, library = _open(path)
     if samples is not None and samples < 1:

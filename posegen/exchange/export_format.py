@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from posegen.dataset.read import Dataset
-from posegen.dataset.splits import SPLITS, in_split
+from posegen.dataset.splits import SPLITS, in_split, split_name
 from posegen.exchange.clip import Clip
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError, require_known
@@ -195,8 +195,7 @@ def select_sequences(
     """
     if fps is not None and form.fps not in (None, fps):
         raise UsageError(f"format {form.name} has {form.fps} frames per second (got {fps}). Leave out --fps")
-    for split in splits:
-        in_split(0, [], split)  # refuses unknown names
+    splits = [split_name(split) for split in splits]
     known = dataset.header.variants
     for variant in variants:
         require_known(f"{dataset.path}: has no variant", variant, known)

@@ -31,6 +31,10 @@ class ServerError(Exception):
     """
 
 
+class MissingPathError(UsageError, FileNotFoundError):
+    """A path at which there is nothing: also what Python itself raises for it."""
+
+
 def require_positive(name: str, value: int | None) -> None:
     """Raise UsageError if an option is given and less than 1."""
     if value is not None and value < 1:

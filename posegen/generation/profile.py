@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from posegen.config.load import ConfigSource, load_config
 from posegen.config.schema import MOST_SAMPLES, Config
 from posegen.dataset.layout import RECEIPTS
 from posegen.foundations import machine
@@ -103,7 +104,7 @@ class Run:
 
 
 def profile(
-    config: Config,
+    config: Config | ConfigSource,
     *,
     samples: int = DEFAULT_SAMPLES,
     targets: Sequence[int] = (),
@@ -116,7 +117,8 @@ def profile(
 
     Parameters
     ----------
-    config : Config
+    config : Config, str, Path or mapping
+        A config, or what :func:`posegen.load_config` takes.
     samples : int
         Samples of a run. More are made so that each worker has six shards; quotas may allow fewer.
     targets : sequence of int
@@ -137,6 +139,7 @@ def profile(
     PosegenError
         If a run fails.
     """
+    config = load_config(config)
     targets = tuple(dict.fromkeys(targets)) or (config.samples,)
     _check_numbers(config, samples, targets, workers, repeats)
     progress = progress or Progress()

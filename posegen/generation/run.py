@@ -15,6 +15,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from posegen.config.load import ConfigSource, load_config
 from posegen.config.schema import Config
 from posegen.dataset import files, layout, lock, manifest, parts, receipts, runs
 from posegen.dataset.header import is_dataset, load_header, repair_header
@@ -97,7 +98,7 @@ def default_path(config: Config) -> Path:
 
 
 def generate(
-    config: Config,
+    config: Config | ConfigSource,
     *,
     samples: int | None = None,
     workers: int | None = None,
@@ -114,7 +115,8 @@ def generate(
 
     Parameters
     ----------
-    config : Config
+    config : Config, str, Path or mapping
+        A config, or what :func:`posegen.load_config` takes.
     samples : int, optional
         Number of samples; by default that of the config. Existing samples are never removed.
     workers : int, optional
@@ -148,6 +150,7 @@ def generate(
     (4, 20, False)
     """
     check_backend(backend, scheduler)
+    config = load_config(config)
     path, parsed = default_path(config) if out is None else to_path(out), parts.parse_part(part)
     return _generate(config, samples, workers, path, parsed, scheduler, progress or Progress(), shard_timeout)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from posegen.config.load import ConfigSource, load_config
 from posegen.config.schema import Config
 from posegen.dataset.batches import CAPTIONS, ArrayShape, make_batches
 from posegen.dataset.tables import caption_texts
@@ -60,12 +61,13 @@ class Stream:
         return table
 
 
-def stream(config: Config, *, samples: int) -> Stream:
+def stream(config: Config | ConfigSource, *, samples: int) -> Stream:
     """Return a stream of the samples of a config, without a dataset on disk.
 
     Parameters
     ----------
-    config : Config
+    config : Config, str, Path or mapping
+        A config, or what :func:`posegen.load_config` takes.
     samples : int
         Number of samples. The batches are those of a dataset of this size.
 
@@ -81,10 +83,10 @@ def stream(config: Config, *, samples: int) -> Stream:
     Examples
     --------
     >>> import posegen
-    >>> batches = posegen.stream(posegen.load_config("smoke"), samples=4).batches(8, seed=1, fields=["joints", "captions"])
+    >>> batches = posegen.stream("smoke", samples=4).batches(8, seed=1, fields=["joints", "captions"])
     >>> [batch.joints.shape for batch in batches]
     [(8, 1, 100, 22, 3), (8, 1, 100, 22, 3), (4, 1, 100, 22, 3)]
     """
     if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 1:
         raise UsageError(f"samples must be a positive integer (got {shown(samples)})")
-    return Stream(config, int(samples))
+    return Stream(load_config(config), int(samples))

@@ -35,7 +35,7 @@ _SCENES_PLANNED, _MOST_SCENES = 200, 2000
 """Scenes planned at a time, and in all, to find two people as described."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Composition:
     """Motion for a text.
 
@@ -66,6 +66,9 @@ class Composition:
     row: dict[str, Any]
     not_understood: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"<Composition of {self.text[:60]!r}: joints {list(self.joints.shape)}, {self.fps} FPS>"
 
 
 def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: Library | None = None) -> Composition:

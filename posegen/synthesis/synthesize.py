@@ -19,6 +19,7 @@ from posegen.captions.captions import describe_segments, struct_array, write_cap
 from posegen.captions.segments import STATEMENT, find_segments, statement_lists, struct_type
 from posegen.checks.limits import check_limits
 from posegen.checks.segments import CheckedSegments, check_segments, quota_rows, remove_false, unmet_quotas
+from posegen.config.load import ConfigSource, load_config
 from posegen.config.schema import Config
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
@@ -64,6 +65,9 @@ class Batch:
     def __repr__(self) -> str:
         return f"Batch({len(self.samples)} samples, variants {', '.join(self.variants)}, joints {list(self.joints.shape)})"
 
+    def __dir__(self) -> list[str]:
+        return ["samples", "variants", "joints", "action", "contact", "sequences"]
+
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the table as dicts, made on first use."""
@@ -102,7 +106,7 @@ def rows_schema(variants: tuple[str, ...] = ()) -> pa.Schema:
     return pa.schema(list(struct_type(**columns)))
 
 
-def synthesize(config: Config, indices: ArrayLike) -> Batch:
+def synthesize(config: Config | ConfigSource, indices: ArrayLike) -> Batch:
     """Synthesize samples in memory.
 
     Each caption statement and joint limit is checked against the joints of every variant. A sample that fails is resampled, up
@@ -112,7 +116,8 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
 
     Parameters
     ----------
-    config : Config
+    config : Config, str, Path or mapping
+        A config, or what :func:`posegen.load_config` takes.
     indices : int [n]
         Numbers of the samples, in any order.
 
@@ -128,14 +133,14 @@ def synthesize(config: Config, indices: ArrayLike) -> Batch:
     Examples
     --------
     >>> import posegen
-    >>> batch = posegen.synthesize(posegen.load_config("smoke"), [7])
+    >>> batch = posegen.synthesize("smoke", [7])
     >>> batch.joints.shape, batch.variants
     ((1, 5, 1, 100, 22, 3), ('base', 'speed', 'position', 'scale', 'mirror'))
-    >>> alone = posegen.synthesize(posegen.load_config("smoke"), [3, 7, 5])
+    >>> alone = posegen.synthesize("smoke", [3, 7, 5])
     >>> bool((alone.joints[1] == batch.joints[0]).all())
     True
     """
-    samples = np.asarray(indices)
+    config, samples = load_config(config), np.asarray(indices)
     if samples.ndim != 1 or (samples.size and samples.dtype.kind not in "iu"):
         raise UsageError(f"indices must be a list of whole numbers (got an array of shape {samples.shape} of {samples.dtype})")
     if samples.size and samples.min() < 0:

@@ -195,7 +195,7 @@ def save_gif(clip: Clip, path: Path) -> None:
     """
     shown = np.arange(0, clip.frames, max(1, round(clip.fps / MOST_PER_SECOND)))
     ends = np.round(np.append(shown[1:], clip.frames) / clip.fps * 100).astype(int)
-    film = list(_film(clip, shown))
+    film = list(draw_film(clip, shown))
     some = Image.fromarray(np.concatenate([np.asarray(film[i]) for i in np.linspace(0, len(film) - 1, _SAMPLED).astype(int)]))
     colours = some.quantize()
     small = [picture.quantize(palette=colours, dither=Image.Dither.NONE) for picture in film]
@@ -208,7 +208,7 @@ def save_mp4(clip: Clip, path: Path) -> None:
     from imageio_ffmpeg import write_frames
 
     video = None
-    for picture in _film(clip, range(clip.frames)):
+    for picture in draw_film(clip, range(clip.frames)):
         if video is None:
             # ffmpeg takes the format from the name, which may end in .MP4.
             options = {"fps": clip.fps, "codec": "libx264", "macro_block_size": 2, "output_params": ["-f", "mp4"]}
@@ -219,18 +219,18 @@ def save_mp4(clip: Clip, path: Path) -> None:
         video.close()
 
 
-def _film(clip: Clip, shown: Iterable[int]) -> Iterator[Image.Image]:
-    """Yield pictures of frames, with a camera that follows the actors and keeps every one in the picture."""
-    page, top = _page(clip, GIF_SIZE, GIF_SIZE)
+def draw_film(clip: Clip, shown: Iterable[int], size: int = GIF_SIZE) -> Iterator[Image.Image]:
+    """Yield pictures of frames, `size` pixels wide, with a camera that follows the actors and keeps every one inside."""
+    page, top = _page(clip, size, size)
     whole = image_of(page)
     # Text takes most of the time, so that the caption is drawn once.
-    moving = canvas.new_page(GIF_SIZE, top + GIF_SIZE)
+    moving = canvas.new_page(size, top + size)
     view, centre = canvas.view_from(*GIF_CAMERA, canvas.facing(clip.joints)), canvas.middle(clip.joints)
     bounds = _bounds(clip, view, np.arange(clip.frames))
     across = max(0.9, *np.abs(bounds[:2]))
-    axes = canvas.add_view(moving, (0, top, GIF_SIZE, GIF_SIZE), (-across, across, *bounds[2:]))
+    axes = canvas.add_view(moving, (0, top, size, size), (-across, across, *bounds[2:]))
     _write(moving, (MARGIN, MARGIN // 2), clip.title, TEXT_SIZE, GREY)
-    time = _write(moving, (GIF_SIZE - MARGIN, MARGIN // 2), "", 12, GREY, ha="right")
+    time = _write(moving, (size - MARGIN, MARGIN // 2), "", 12, GREY, ha="right")
     doing = _write(moving, (MARGIN, top), "", TEXT_SIZE + 2)
     for frame in shown:
         for artist in list(axes.collections):

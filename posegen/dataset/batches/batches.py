@@ -25,7 +25,10 @@ _THREADS = 2
 _SEEDS = 2**64
 
 
-@dataclass(frozen=True)
+_DEFAULT_COLUMNS = ("captions", "length")
+
+
+@dataclass(frozen=True, repr=False)
 class SequenceBatch:
     """A batch of sequences.
 
@@ -42,6 +45,12 @@ class SequenceBatch:
     epoch: int
     values: dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"<SequenceBatch {self.number}: {len(self)} sequences, {', '.join(self.values)}>"
+
+    def __dir__(self) -> list[str]:
+        return ["number", "epoch", "values", *self.values]
+
     def __len__(self) -> int:
         return len(self.values["sample"])
 
@@ -55,7 +64,7 @@ class SequenceBatch:
         return values[name]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Batches:
     """Batches from `start` on, to be iterated any number of times; made by :func:`make_batches`.
 
@@ -85,7 +94,14 @@ class Batches:
     stop: int | None
     every: int
     threads: int
-    unused: list[Any] = field(default_factory=list, repr=False, compare=False)
+    unused: list[Any] = field(default_factory=list, compare=False)
+
+    def __repr__(self) -> str:
+        names = ", ".join([*self.selection.arrays, *self.selection.columns])
+        return f"<Batches of {self.order.size} sequences, {self.per_epoch} an epoch: {names}>"
+
+    def __dir__(self) -> list[str]:
+        return ["at", "batch", "per_epoch", "share", "start", "stop", "window_bytes"]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Batches, (self.source, self.order, self.selection, self.start, self.stop, self.every, self.threads)
@@ -202,11 +218,12 @@ def make_batches(
         Seed of the order; 0 to 2^64 - 1.
     fields : sequence of str, or str, optional
         Arrays and columns of the table of sequences, besides ``sample`` and ``variant``; ``captions`` are lists of texts.
-        All arrays unless given.
+        All arrays, ``captions`` and ``length`` unless given.
     variants : sequence of str, or str, optional
         All unless given.
     split : str, optional
-        ``training``, ``validation`` or ``test``: batches of the samples in this split alone; see :mod:`posegen.dataset.splits`.
+        ``training`` (or ``train``), ``validation`` (``val``) or ``test``: batches of the samples in this split alone; see
+        :mod:`posegen.dataset.splits`.
     where : str
         SQL condition on the columns of a stored table, such as ``duration > 4``: batches of such sequences (needs DuckDB).
     window : int
@@ -306,7 +323,8 @@ def _select_variants(source: Source, variants: Sequence[str] | str | None) -> tu
 def _select_fields(source: Source, fields: Sequence[str] | str | None, variants: tuple[int, ...]) -> Selection:
     """Separate arrays from columns of the table of sequences; UsageError for an unknown name."""
     arrays = source.arrays()
-    names = list(arrays) if fields is None else _check_names("fields", fields)
+    stored = source.columns() if fields is None else ()
+    names = [*arrays, *(c for c in _DEFAULT_COLUMNS if c in stored)] if fields is None else _check_names("fields", fields)
     others = [name for name in names if name not in arrays and name not in ("sample", "variant")]
     columns = source.columns() if others else ()
     for name in others:

@@ -17,6 +17,11 @@ const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
 let source, stage, list, parts, requested;
 const kept = new Map();
 
+// In the frame of a notebook the page has no address of its own.
+function remember(place) {
+  if (location.protocol !== "about:") history.replaceState(null, "", `#${place}`);
+}
+
 function complain(problem) {
   byId("message").textContent = problem.message;
   byId("message").hidden = false;
@@ -124,7 +129,7 @@ function note() {
   clearTimeout(noting);
   noting = setTimeout(() => {
     const place = new URLSearchParams({ sample: state.sample.sample, variant: state.all ? ALL : state.variant, frame: state.frame });
-    if (byId("overview-page").hidden) history.replaceState(null, "", `#${place}`);
+    if (byId("overview-page").hidden) remember(place);
   }, 120);
 }
 
@@ -180,7 +185,7 @@ async function showTab(name) {
   }
   play(false);
   clearTimeout(noting);
-  history.replaceState(null, "", "#overview");
+  remember("overview");
   try {
     showOverview(byId("overview-page"), source.about, await source.overview());
   } catch (problem) {
