@@ -92,12 +92,12 @@ MEASURES: dict[str, Callable[[Path], object]] = {
     "finish again": finish,
     "generate, nothing to do": _generate,
     "open, and read a random sample": _read_one,
-    "verify --sample 1%, until the first shard is read": _verify_first,
+    "verify --share 1%, until the first shard is read": _verify_first,
     "open without the manifest": _open_by_receipts,
-    "verify --sample 1%": _verify,
+    "verify --share 1%": _verify,
     "1,000 random samples": _read_many,
 }
-REAL = ("open", "info", "status", "finish again", "verify --sample 1%", "1,000 random samples")
+REAL = ("open", "info", "status", "finish again", "verify --share 1%", "1,000 random samples")
 """Measures of the real dataset; those of the fabricated ones are all but the last two, which read samples."""
 
 

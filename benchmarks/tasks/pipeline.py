@@ -54,4 +54,4 @@ def measure(folder: Path) -> Iterator[Figure]:
 
 
 def _command(place: Path, *options: str | Path) -> list[str]:
-    return posegen("run", "smoke", "--quiet", "--out", place, *options)
+    return posegen("run", "-c", "smoke", "--quiet", "--out", place, *options)

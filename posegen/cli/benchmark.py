@@ -19,12 +19,12 @@ def benchmark() -> None:
 
 @command(
     "posegen benchmark make -o prompts.jsonl",
-    "posegen benchmark make --config own.yaml -o own.jsonl",
+    "posegen benchmark make --texts own.yaml -o own.jsonl",
     group=benchmark,
 )
-@click.option("--config", type=PATH, metavar="FILE.yaml", help="Texts and numbers of pairs.  [default: the standard set]")
+@click.option("--texts", type=PATH, metavar="FILE.yaml", help="Texts and numbers of pairs.  [default: the standard set]")
 @file_option("Prompts to write, .jsonl.")
-def make(config: Path | None, out: Path, output: Output) -> None:
+def make(texts: Path | None, out: Path, output: Output) -> None:
     """Write pairs of prompts that differ in one statement, each with the statement to check.
 
     The standard set has 2,000 prompts, which are the same on every machine, and is cited by its hash. The columns are id, kind,
@@ -32,7 +32,7 @@ def make(config: Path | None, out: Path, output: Output) -> None:
     """
     from posegen.evaluation.benchmark import STANDARD, identity_of, make_prompts, write_prompts
 
-    prompts = make_prompts(config or STANDARD)
+    prompts = make_prompts(texts or STANDARD)
     write_prompts(out, prompts)
     identity = identity_of(prompts)
     text = f"Wrote {len(prompts):,} prompts to {out}; their hash is {identity}.\nNext:\n"

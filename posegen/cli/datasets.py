@@ -19,6 +19,7 @@ from posegen.foundations.wording import counted, shown
 if TYPE_CHECKING:
     from posegen.dataset.compare import Difference
     from posegen.dataset.layout import Header
+    from posegen.dataset.read import Dataset
     from posegen.dataset.verify import Problem
     from posegen.generation.describe import Description, Provenance
     from posegen.generation.repair import RepairResult
@@ -30,7 +31,7 @@ _HEADER = ("name", "seed", "identity", "content_version", "licence", "frames", "
 
 @command("posegen info data/default-0", "posegen info data/default-0 --sample 7")
 @click.argument("dataset", type=DATASET)
-@click.option("--sample", type=WHOLE, metavar="I", help="Print only how to make this sample again.")
+@click.option("-i", "--sample", type=WHOLE, metavar="I", help="Print only how to make this sample again.")
 def info(dataset: AnyPath, sample: int | None, output: Output) -> None:
     """Describe DATASET: contents, size, actions, captions, and how to read it."""
     if sample is not None:
@@ -158,7 +159,8 @@ def diff(a: AnyPath, b: AnyPath, deep: bool, output: Output) -> int:
     if len(identity) == 1:
         lines.append("  the library files (actions, themes or words)")
     if comparison.samples:
-        lines += [_difference_line(found) for found in comparison.differences]
+        sets = [(first, str(a)), (second, str(b))]
+        lines += [_difference_line(found, sets) for found in comparison.differences]
         if len(comparison.differences) == DIFFERENCES_SHOWN:
             lines.append(f"(the first {DIFFERENCES_SHOWN} differences)")
         lines.append(f"{a} and {b} differ: {', '.join(map(_difference_text, comparison.samples.items()))}.")
@@ -180,11 +182,14 @@ def _identity(first: Header, second: Header) -> dict[str, list[Any]]:
     return found | {key: [one, other] for key, one, other in differences(first.config, second.config) if decides_content(key)}
 
 
-def _difference_line(found: Difference) -> str:
+def _difference_line(found: Difference, sets: Sequence[tuple[Dataset, str]]) -> str:
+    """Return a line about a difference of two datasets, given with their paths."""
+    if found.field == "variants":
+        return "variants: different lists"
     if found.sample is None:
-        return f"{found.field}: different lists" if found.field == "variants" else f"{found.field}: in one dataset only"
+        return f"{found.field}: only in {next(path for dataset, path in sets if found.field in dataset.fields)}"
     if found.field == "samples":
-        return f"sample {found.sample}: in one dataset only"
+        return f"sample {found.sample}: only in {max(sets, key=lambda each: len(each[0]))[1]}"
     variant = "" if found.variant is None else f", variant {found.variant}"
     return f"{found.field}: sample {found.sample}{variant}"
 
@@ -228,7 +233,7 @@ def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     if text is None:
         return 1.0
     if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]{1,6})?%", text) or not 0 < float(text[:-1]) <= 100:
-        raise UsageError(f"--sample {shown(text)}: must be a share of the shards above 0%, such as 1%")
+        raise UsageError(f"--share {shown(text)}: must be a share of the shards above 0%, such as 1%")
     return float(text[:-1]) / 100
 
 
@@ -236,12 +241,12 @@ def _share(ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
 @click.argument("dataset", type=DATASET)
 @click.option("--deep", is_flag=True, help="Also decode all samples, synthesize them again and compare.")
 @part_option("Check")
-@click.option("--sample", "share", metavar="PERCENT", callback=_share, help="Check a random share of the shards, such as 1%.")
+@click.option("--share", metavar="PERCENT", callback=_share, help="Check a random share of the shards, such as 1%.")
 @click.option("--repair", "repairs", is_flag=True, help="Regenerate damaged shards.")
 def verify(dataset: AnyPath, deep: bool, part: str | None, share: float, repairs: bool, output: Output) -> int:
     """Check the files of DATASET by their hashes, and list each damaged shard with the reason and a fix.
 
-    The exit code is 0 if there is no problem, or none is left after --repair, else 1. With --part or --sample, other shards
+    The exit code is 0 if there is no problem, or none is left after --repair, else 1. With --part or --share, other shards
     are not read; part 1 also finds files that do not belong to DATASET.
     """
     from posegen.dataset.parts import parse_part

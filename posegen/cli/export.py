@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import DATASET, Output, command, selection_options, workers_option
+from posegen.cli.options import DATASET, Output, command, registered, selection_options, workers_option
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.plugins import EXPORTS
 from posegen.foundations.wording import counted
@@ -14,10 +14,12 @@ from posegen.foundations.wording import counted
 
 @command(
     "posegen export data/default-0 --to humanml3d -o data/humanml3d",
-    "posegen export data/default-0 --to humanml3d -o data/gym --filter \"theme = 'gym'\"",
+    "posegen export data/default-0 --to humanml3d -o data/gym --where \"theme = 'gym'\"",
 )
 @click.argument("dataset", type=DATASET)
-@click.option("--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.")
+@click.option(
+    "--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.", **registered("EXPORTS")
+)
 @click.option("-o", "--out", type=DATASET, metavar="DIR", required=True, help="Folder to write, or s3://BUCKET/PATH.")
 @selection_options("export")
 @click.option(
@@ -49,7 +51,9 @@ def export(dataset: AnyPath, form: str, out: AnyPath, fps: str | None, output: O
 @command("posegen push data/default-0 me/motion", "posegen push data/default-0 s3://bucket/motion --to bvh --split test")
 @click.argument("dataset", type=DATASET)
 @click.argument("target", metavar="USER/NAME|s3://BUCKET/PATH")
-@click.option("--to", metavar="FORMAT", default="hf", help="Format, for a bucket any of `posegen export`.")
+@click.option(
+    "--to", metavar="FORMAT", default="hf", help="Format, for a bucket any of `posegen export`.", **registered("EXPORTS")
+)
 @selection_options("upload")
 @click.option("--private", is_flag=True, help="Make a new repository private.")
 @click.option("--replace", is_flag=True, help="Replace files of the repository that differ.")

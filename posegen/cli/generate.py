@@ -66,6 +66,7 @@ def generate(config: Config, out: AnyPath | None, output: cli.Output, **options:
     lines += [
         f"It holds {counted(result.samples, 'sample')}, {counted(result.sequences, 'sequence')}, {human_bytes(result.bytes)}.",
         "Next:",
+        f"  posegen view {shown}",
         f"  posegen info {shown}",
         f"  posegen show {shown} --sample 0 -o sample.gif",
     ]
@@ -218,15 +219,17 @@ def _lines(found: Profile) -> Iterator[str]:
             yield f"{target.samples:,} samples do not fit on this disk: they need {human_bytes(target.bytes)}."
 
 
-@cli.command("posegen run smoke", "posegen run default --samples 2000 --task retrieval --task motion --preset fast")
-@click.argument("config", metavar="CONFIG")
+@cli.command("posegen run -c smoke", "posegen run --samples 2000 --task retrieval --task motion --preset fast")
+@cli.config_option
 @click.option(
+    "-t",
     "--task",
     "tasks",
     multiple=True,
     default=("retrieval", "motion"),
     metavar="NAME",
     help="Model to train. May be repeated.",
+    **cli.registered("TASKS"),
 )
 @click.option("--preset", default="quick", metavar="NAME|PATH", help="Preset of all trainings.")
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the captions.  [default: one that needs no download]")
@@ -239,10 +242,10 @@ def _lines(found: Profile) -> Iterator[str]:
     help="Text to animate with the task motion. May be repeated.",
 )
 @cli.dataset_options
-@cli.folder_option("Result folder.  [default: runs/CONFIG-SEED]")
+@cli.folder_option("Result folder.  [default: runs/NAME-SEED of the config]")
 @cli.loads_config
 def run(config: Config, out: Path | None, output: cli.Output, **options: Any) -> None:
-    """Generate the dataset of CONFIG, embed its captions, train models on it, and evaluate it.
+    """Generate a dataset, embed its captions, train models on it, and evaluate it.
 
     Complete stages are skipped. The same command resumes an interrupted run. A stage that needs other options is run by its
     own command.

@@ -33,42 +33,58 @@ _UNUSABLE_PATH = {
 }  # fmt: skip
 _LONGEST_LINE = 5000
 
-COMMANDS = {
-    "profile": ("generate", "Estimate time, memory and disk for a dataset."),
-    "generate": ("generate", "Generate a dataset of labelled human motion."),
-    "status": ("generate", "Show how far a dataset is that runs are making."),
-    "finish": ("generate", "Publish a dataset that several jobs have made."),
-    "info": ("datasets", "Describe a dataset and how to read it."),
-    "verify": ("datasets", "Check the files of a dataset and repair damaged shards."),
-    "diff": ("datasets", "Compare the contents of two datasets."),
-    "export": ("export", "Export sequences in the format of another program."),
-    "import": ("clips", "Import clips of mocap as actions."),
-    "convert": ("clips", "Convert clips of mocap to another format."),
-    "push": ("export", "Upload a dataset to the Hugging Face Hub or to S3."),
-    "mix": ("datasets", "Combine datasets into one for reading, in a ratio."),
-    "derive": ("generate", "Compute fields from the motion, such as velocity."),
-    "show": ("pictures", "Draw a sample as a picture or an animation."),
-    "view": ("page", "Look at sequences in the browser."),
-    "report": ("page", "Write a dataset as one page, with its evaluation."),
-    "compose": ("text_motion", "Generate motion for a text, without a model."),
-    "evaluate": ("evaluate", "Measure plausibility of motion and truth of captions."),
-    "benchmark": ("benchmark", "Measure whether a text-to-motion model obeys texts."),
-    "embed": ("texts", "Compute text embeddings of the captions."),
-    "search": ("texts", "Find samples that match a text."),
-    "pairs": ("texts", "Mine pairs of a table's texts."),
-    "train": ("train", "Train a model on a dataset or a config."),
-    "run": ("generate", "Run the pipeline: generate, embed, train, evaluate."),
-    "runs": ("models", "List and compare training runs."),
-    "animate": ("text_motion", "Generate motion for a text with a trained model."),
-    "predict": ("models", "Run a trained model and save its predictions."),
-    "compare": ("models", "Decide whether two clips show the same person."),
-    "export-model": ("models", "Export a trained model to ONNX or safetensors."),
-    "paraphrase": ("texts", "Reword captions with a language model and check them."),
-    "actions": ("pictures", "List and draw actions."),
-    "config": ("config", "Show and compare configs; list presets."),
-    "docs": ("docs", "Print a page of the documentation."),
+GROUPS = {
+    "Datasets": {
+        "generate": ("generate", "Generate a dataset of labelled human motion."),
+        "status": ("generate", "Show how far a dataset is that runs are making."),
+        "finish": ("generate", "Publish a dataset that several jobs have made."),
+        "info": ("datasets", "Describe a dataset and how to read it."),
+        "verify": ("datasets", "Check the files of a dataset and repair damaged shards."),
+        "diff": ("datasets", "Compare the contents of two datasets."),
+        "profile": ("generate", "Estimate time, memory and disk for a dataset."),
+        "derive": ("generate", "Compute fields from the motion, such as velocity."),
+        "mix": ("datasets", "Combine datasets into one for reading, in a ratio."),
+        "run": ("generate", "Run the pipeline: generate, embed, train, evaluate."),
+    },
+    "Pictures and pages": {
+        "view": ("page", "Look at sequences in the browser."),
+        "show": ("pictures", "Draw a sample as a picture or an animation."),
+        "report": ("page", "Write a dataset as one page, with its evaluation."),
+        "actions": ("pictures", "List and draw actions."),
+    },
+    "Texts": {
+        "compose": ("text_motion", "Generate motion for a text, without a model."),
+        "search": ("texts", "Find samples that match a text."),
+        "embed": ("texts", "Compute text embeddings of the captions."),
+        "paraphrase": ("texts", "Reword captions with a language model and check them."),
+        "pairs": ("texts", "Mine pairs of a table's texts."),
+    },
+    "Clips and formats": {
+        "import": ("clips", "Import clips of mocap as actions."),
+        "convert": ("clips", "Convert clips of mocap to another format."),
+        "export": ("export", "Export sequences in the format of another program."),
+        "push": ("export", "Upload a dataset to the Hugging Face Hub or to S3."),
+    },
+    "Measures": {
+        "evaluate": ("evaluate", "Measure plausibility of motion and truth of captions."),
+        "benchmark": ("benchmark", "Measure whether a text-to-motion model obeys texts."),
+    },
+    "Models": {
+        "train": ("train", "Train a model on a dataset or a config."),
+        "runs": ("models", "List and compare training runs."),
+        "predict": ("models", "Run a trained model and save its predictions."),
+        "animate": ("text_motion", "Generate motion for a text with a trained model."),
+        "compare": ("models", "Decide whether two clips show the same person."),
+        "export-model": ("models", "Export a trained model to ONNX or safetensors."),
+    },
+    "Help": {
+        "config": ("config", "Show and compare configs; list presets."),
+        "docs": ("docs", "Print a page of the documentation."),
+    },
 }
-"""The module of each command in this package, and its line in the list of commands."""
+"""The module of each command in this package, and its line in the list of commands, by group."""
+
+COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
 
 
 class LazyGroup(click.Group):
@@ -91,8 +107,10 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{width}}", line) for name, (_, line) in commands.items()])
 
 
 @click.group(

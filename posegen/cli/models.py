@@ -195,7 +195,7 @@ def _table(runs: list[dict[str, Any]]) -> str:
 
     rows = []
     for run in runs:
-        best, test = (f"{run[name]:.3f}" if run[name] is not None else "-" for name in ("best", "test"))
+        best, test = (f"{run[name]:.3f} {run['measure']}" if run[name] is not None else "-" for name in ("best", "test"))
         steps = f"{run['steps']:,}" if run["complete"] else f"{run['steps']:,} of {run['of']:,}"
         rows.append((run["run"], run["task"], steps, human_time(run["seconds"]), best, test))
     found = table(("run", "task", "steps", "time", "best check", "test"), rows)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce, wraps
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -96,12 +99,33 @@ def _check_motion_file(ctx: click.Context, parameter: click.Parameter, path: Pat
     return check_path(path, (*SUFFIXES, _ARRAYS))
 
 
+def completed(names: Callable[[], Iterable[str]]) -> dict[str, Any]:
+    """Return the option of click with which a shell completes values by names, which are found when they are needed."""
+    return {"shell_complete": lambda ctx, param, typed: [name for name in names() if name.startswith(typed)]}
+
+
+def registered(registry: str) -> dict[str, Any]:
+    """Complete the names of a registry of :mod:`posegen.foundations.plugins`."""
+    return completed(lambda: getattr(import_module("posegen.foundations.plugins"), registry).names())
+
+
+def _presets() -> Iterable[str]:
+    from posegen.config.load import presets
+
+    return presets()
+
+
 config_option = click.option(
-    "--config", metavar="NAME|PATH", default="default", help="Name of a preset, or path of a YAML file."
+    "-c",
+    "--config",
+    metavar="NAME|PATH",
+    default="default",
+    help="Name of a preset, or path of a YAML file.",
+    **completed(_presets),
 )
-samples_option = click.option("--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
-workers_option = click.option("--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
-seed_option = click.option("--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
+samples_option = click.option("-n", "--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
+workers_option = click.option("-w", "--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
+seed_option = click.option("-s", "--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")
 
 
 def selection_options(verb: str) -> Callable[[Command], Command]:
@@ -112,14 +136,14 @@ def selection_options(verb: str) -> Callable[[Command], Command]:
         click.option(
             "--split",
             "splits",
-            type=click.Choice(_SPLITS),
+            type=click.Choice((*_SPLITS, "train", "val")),
             multiple=True,
             default=_SPLITS,
             show_default=False,
             help=f"Split {several}",
         ),
         click.option("--variant", "variants", metavar="VARIANT", multiple=True, help=f"Variant {several}"),
-        click.option("--filter", "where", metavar="SQL", default="", show_default=False, help=where),
+        click.option("--where", metavar="SQL", default="", show_default=False, help=where),
     ]
     return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
 
@@ -233,9 +257,9 @@ class Output:
         text : str
             Characters that a terminal would interpret are escaped.
         """
-        self._leave()
+        self.leave()
         if not self.as_json:
-            click.echo(printable(text))
+            click.echo(_coloured(printable(text)))
             return
         from pydantic_core import to_jsonable_python
 
@@ -250,7 +274,7 @@ class Output:
 
     def warn(self, text: str) -> None:
         """Print a line on standard error, even if ``--quiet`` is given."""
-        self._leave()
+        self.leave()
         click.echo(printable(text), err=True)
 
     def note(self, text: str) -> None:
@@ -277,9 +301,9 @@ class Output:
             with compilation_shown(self.progress()):
                 yield
         finally:
-            self._leave()
+            self.leave()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
         """End the display of progress."""
         self.progress().wait("")
         self.progress().stop()
@@ -305,6 +329,15 @@ class Output:
         except KeyboardInterrupt:
             self.note(f"stopped; complete results stay in {folder}; run the same command to resume")
             raise
+
+
+def _coloured(text: str) -> str:
+    """Return a text with pass in green and fail in red at the end of lines, where the terminal shows colours."""
+    if os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        return text
+    return re.sub(
+        r"\b(pass|fail)$", lambda word: click.style(word[0], "green" if word[0] == "pass" else "red"), text, flags=re.M
+    )
 
 
 def example(*lines: str) -> str:
@@ -349,7 +382,7 @@ def command(
         made = make(name, epilog=example(*examples))(with_output)
         made.params += [
             click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON document and nothing else."),
-            click.Option(["--quiet"], is_flag=True, help="Print no progress and no notes."),
+            click.Option(["-q", "--quiet"], is_flag=True, help="Print no progress and no notes."),
         ]
         return made
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +52,14 @@ def list_actions(config: Config, output: cli.Output) -> None:
     output.result(entries, "\n".join(lines))
 
 
+def _actions() -> Iterable[str]:
+    from posegen.library.load import load_library
+
+    return load_library().actions
+
+
 @cli.command("posegen actions show wave -o wave.gif", group=actions, name="show")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", **cli.completed(_actions))
 @cli.file_option("Output file: .gif or .mp4 (animation) or .png (poses).  [default: NAME.gif]", required=False)
 @cli.config_option
 @cli.set_option
@@ -84,8 +91,8 @@ def draw_action(name: str, out: Path | None, config: Config, output: cli.Output)
     "posegen show data/default-0 -o sample.mp4",
 )
 @click.argument("dataset", metavar="[DATASET]", required=False, type=cli.DATASET)
-@click.option("--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
-@click.option("--sample", type=cli.WHOLE, metavar="I", default=0, help="Index of the sample.")
+@click.option("-c", "--config", metavar="NAME|PATH", help="Draw samples of this preset or YAML file, without a dataset.")
+@click.option("-i", "--sample", type=cli.WHOLE, metavar="I", default=0, help="Index of the sample.")
 @click.option("--variant", metavar="NAME", default="base", help="Name of the variant.")
 @cli.file_option("Output file: .gif or .mp4 (animation) or .png (poses over time).")
 @cli.seed_option

@@ -51,7 +51,7 @@ _RATES = (0.001, 0.01)
     "posegen train pairs.parquet --pairs anchor,positive,negative",
 )
 @click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE")
-@click.option("--task", metavar="NAME", help=f"Task: {_TASKS}; none for TABLE.")
+@click.option("-t", "--task", metavar="NAME", help=f"Task: {_TASKS}; none for TABLE.", **cli.registered("TASKS"))
 @click.option("--label", metavar="COLUMN", help="Column to predict, of TABLE or of a table beside CLIPS.")
 @click.option("--pairs", metavar="A,B[,NEGATIVE]", help="Columns of texts of TABLE: fine-tune an encoder on these pairs.")
 @click.option("--score", metavar="COLUMN", help="Similarity of the --pairs: numbers, or labels such as 1 and 0.")

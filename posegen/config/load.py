@@ -105,10 +105,11 @@ def presets() -> dict[str, Path]:
 def packaged_files(folder: str, pattern: str) -> dict[str, Path]:
     """Return files of the repository by name; their folder is inside the package, or beside it in an editable install."""
     package = Path(__file__).parent.parent
-    found = sorted((package / folder).glob(pattern)) or sorted((package.parent / folder).glob(pattern))
-    if not found:
+    found = list((package / folder).glob(pattern)) or (package.parent / folder).glob(pattern)
+    files = {file.stem: file for file in found}
+    if not files:
         raise PosegenError(f"the files of {folder}/ are missing next to {package}; install posegen again")
-    return {file.stem: file for file in found}
+    return {name: files[name] for name in sorted(files)}
 
 
 def require_source(source: str | Path) -> None:

@@ -20,7 +20,7 @@ from posegen.foundations.constants import MAX_SEED
 from posegen.foundations.plugins import FIELDS, STORED_ARRAYS, VARIANTS
 from posegen.foundations.skeleton import DEFAULT_SKELETON
 from posegen.foundations.validation import StrictModel
-from posegen.foundations.wording import shown
+from posegen.foundations.wording import counted, shown
 
 if TYPE_CHECKING:
     from posegen.library.load import Library
@@ -475,7 +475,9 @@ class Config(StrictModel):
         return length
 
     def __repr__(self) -> str:
-        return f"<Config {self.name}: {self.samples:,} samples, seed {self.seed}, {self.frames} frames at {self.fps} FPS>"
+        return (
+            f"<Config {self.name}: {counted(self.samples, 'sample')}, seed {self.seed}, {self.frames} frames, {self.fps} FPS>"
+        )
 
     __str__ = __repr__
 

@@ -23,6 +23,7 @@ from posegen.dataset.documents import STRICT, Count, plain_data, seal
 from posegen.dataset.files import check_real_folders
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.constants import MAX_SEED
+from posegen.foundations.wording import counted
 
 HEADER_FILE = "dataset.json"
 COPY_FILE = "dataset.copy.json"
@@ -224,7 +225,7 @@ class Header:
     created: Creation | None = dataclass_field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        return f"<Header {self.name}: {self.samples:,} samples, seed {self.seed}, identity {self.identity}>"
+        return f"<Header {self.name}: {counted(self.samples, 'sample')}, seed {self.seed}, identity {self.identity}>"
 
     def __post_init__(self) -> None:
         """Raise ValueError if such a dataset cannot be stored, or cannot be read in a bounded amount of memory."""

@@ -31,6 +31,7 @@ from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.foundations.arrays import Array, grouped
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.hashing import canonical, content_hashes
+from posegen.foundations.wording import counted
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
@@ -207,7 +208,7 @@ class Sample:
     dataset: Dataset = field(compare=False)
 
     def __repr__(self) -> str:
-        return f"<Sample {self.index}: {len(self.sequences)} variants, {', '.join(self.arrays)}; {self.caption[:60]!r}>"
+        return f"<Sample {self.index}: {', '.join(self.arrays)}; {self.caption[:50]!r}>"
 
     def __dir__(self) -> list[str]:
         return ["index", "caption", "sequences", "show", "text_embedding", *self.arrays]
@@ -270,7 +271,7 @@ class Dataset:
         self._cached_table = lru_cache(_CACHED_TABLES)(self.table)
 
     def __repr__(self) -> str:
-        return f"<Dataset {self.path}: {len(self)} samples, {len(self.header.variants)} variants>"
+        return f"<Dataset {self.path}: {counted(len(self), 'sample')}, {counted(len(self.header.variants), 'variant')}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_dataset, (self.path, self._encoder)

@@ -15,6 +15,7 @@ from posegen.dataset.runs import current_run
 from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.dataset.write import publish
 from posegen.foundations.progress import Progress
+from posegen.foundations.wording import counted
 from posegen.generation.plan import make_plan
 from posegen.generation.run import incomplete_layers
 from posegen.generation.session import write_session
@@ -91,7 +92,7 @@ def finish(path: str | AnyPath, progress: Progress | None = None) -> FinishResul
         record = read_parts(path)
         whole = header.with_samples(max(header.samples, record.samples if record else 0, samples_after_repair(path)))
         if progress:
-            progress.log(f"reading the receipts of {whole.shards():,} shards")
+            progress.log(f"reading the receipts of {counted(whole.shards(), 'shard')}")
         manifest = make_manifest(path, whole)
         complete = dict.fromkeys(range(manifest.shards), header.shard)
         complete |= complete_shards(path, header, lambda shard: shard not in complete)

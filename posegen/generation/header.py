@@ -22,6 +22,7 @@ from posegen.foundations.constants import ABSENT_ACTION, ABSENT_CONTACT
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.plugins import STORED_ARRAYS
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARENTS, PARTS
+from posegen.foundations.wording import counted
 from posegen.library.load import Library, load_library
 
 LICENCE = "CC0-1.0"
@@ -114,7 +115,7 @@ def settings_kept(existing: Header, expected: Header, path: AnyPath) -> str:
     if absent := ", ".join(field.name for field in expected.fields if field.name not in own):
         notes.append(f"it has no {absent}, and none is added: use posegen derive --add, or generate it into another folder")
     if existing.shard != expected.shard:
-        notes.append(f"its shards keep {existing.shard:,} samples")
+        notes.append(f"its shards keep {counted(existing.shard, 'sample')}")
     return f"{path}: {'; '.join(notes)}" if notes else ""
 
 

@@ -25,6 +25,7 @@ from posegen.dataset.layout import RECEIPTS
 from posegen.foundations import machine
 from posegen.foundations.errors import PosegenError, UsageError
 from posegen.foundations.progress import Progress
+from posegen.foundations.wording import counted
 from posegen.generation.plan import MARGIN
 from posegen.generation.run import default_path
 from posegen.generation.session import explain_disk_errors, interruptible
@@ -156,7 +157,7 @@ def profile(
         _measure(config, 1, 1, Path(folder))
         runs = []
         for number in range(1, repeats + 1):
-            progress.log(f"run {number} of {repeats}: {samples:,} samples, {workers} worker{'s' * (workers > 1)}")
+            progress.log(f"run {number} of {repeats}: {counted(samples, 'sample')}, {counted(workers, 'worker')}")
             runs.append(_measure(config, samples, workers, Path(folder)))
         disk_free = machine.free_disk(Path(folder))
     return _summarise(runs, parent, samples, workers, disk_free, targets)

@@ -25,6 +25,7 @@ from posegen.foundations.errors import PosegenError, ServerError, UsageError, re
 from posegen.foundations.machine import available_cores, most_workers
 from posegen.foundations.progress import Progress
 from posegen.foundations.quantities import human_bytes
+from posegen.foundations.wording import counted
 from posegen.generation import header as headers
 from posegen.generation.backends import check_backend
 from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, TOO_SLOW, LostJob, TimeLimit, collect, run_jobs
@@ -378,7 +379,7 @@ def _open_run(
     target = target if part else max(target, receipts.complete_prefix(path, header, own))
     if samples < target:  # existing samples stay
         verb = "is to have" if part else "has"
-        progress.log(f"{path} {verb} {target:,} samples, more than the requested {samples:,}; none is removed")
+        progress.log(f"{path} {verb} {counted(target, 'sample')}, more than the requested {samples:,}; none is removed")
     check_free_space(path, header, own, target, others)
     complete = others | own
     plan = make_plan(header.with_samples(target), complete)

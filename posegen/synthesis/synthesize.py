@@ -25,6 +25,7 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.scene import UNUSED, Persons, Scenes
 from posegen.foundations.stopwatch import stage
+from posegen.foundations.wording import counted
 from posegen.library.load import Library, load_library
 from posegen.motion.engine import Motion, animate_into, empty_motion
 from posegen.motion.placement import separate_actors
@@ -63,7 +64,7 @@ class Batch:
     table: pa.Table
 
     def __repr__(self) -> str:
-        return f"Batch({len(self.samples)} samples, variants {', '.join(self.variants)}, joints {list(self.joints.shape)})"
+        return f"Batch({counted(len(self.samples), 'sample')}, {', '.join(self.variants)}, joints {list(self.joints.shape)})"
 
     def __dir__(self) -> list[str]:
         return ["samples", "variants", "joints", "action", "contact", "sequences"]

@@ -72,7 +72,7 @@ def test_commands_work_on_a_bucket(
     assert main(["status", str(path)]) == 0
     assert "11 of 11 shards are made" in capsys.readouterr().out
     assert main(["verify", str(path)]) == 0
-    assert main(["verify", str(path), "--sample=30%", "--deep"]) == 0
+    assert main(["verify", str(path), "--share=30%", "--deep"]) == 0
     assert_same(path, whole)
     for name in path.list():
         data = (path / name).read()

@@ -70,7 +70,7 @@ def test_samples_in_one_dataset_only_are_listed(capsys: pytest.CaptureFixture[st
     assert document["differences"] == [{"field": "samples", "sample": sample, "variant": None} for sample in (6, 7)]
     assert main(["diff", "shorter", "a"]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("sample 6: in one dataset only\n")
+    assert out.startswith("sample 6: only in a\n")
     assert out.endswith("shorter and a differ: 2 samples in one dataset only.\n")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from posegen import __version__
 from posegen.cli.main import COMMANDS, main, run
+from posegen.cli.options import Output
 from posegen.foundations.errors import PosegenError, UsageError
 
 HEAVY = {"numpy", "numba", "pydantic", "pyarrow", "zarr", "torch", "yaml", "joblib", "rich", "matplotlib", "psutil", "xxhash"}
@@ -116,3 +118,33 @@ sys.exit(main_code)
     assert done.returncode == code
     assert done.stdout.removeprefix(f"posegen {__version__}\n") == "thread ended registered later "
     assert "library taken down" not in done.stdout
+
+
+def completions(*words: str) -> list[str]:
+    shell = {"_POSEGEN_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(("posegen", *words)), "COMP_CWORD": str(len(words))}
+    ended = subprocess.run(
+        [sys.executable, "-m", "posegen"], capture_output=True, text=True, check=True, env=os.environ | shell
+    )
+    return [line.partition(",")[2] for line in ended.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        (("generate", "--config", "cr"), ["crowd"]),
+        (("export", "data", "--to", "hu"), ["humanml3d"]),
+        (("train", "data", "--task", "re"), ["retrieval"]),
+        (("actions", "show", "wav"), ["wave"]),
+        (("docs", "quo"), ["quotas"]),
+    ],
+)
+def test_values_are_completed(words: tuple[str, ...], found: list[str]) -> None:
+    assert completions(*words) == found
+
+
+def test_verdicts_are_coloured_in_a_terminal_alone(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    Output(as_json=False, quiet=False).result(None, "skate  pass\njerk  fail")
+    assert capsys.readouterr().out == "skate  pass\njerk  fail\n"
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    Output(as_json=False, quiet=False).result(None, "skate  pass\njerk  fail")
+    assert capsys.readouterr().out == "skate  \x1b[32mpass\x1b[0m\njerk  \x1b[31mfail\x1b[0m\n"

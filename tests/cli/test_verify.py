@@ -209,11 +209,11 @@ def test_parts_together_find_what_a_whole_check_finds(dataset: Path, capsys: pyt
 
 
 def test_a_sample_of_the_shards_is_checked(dataset: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", str(dataset), "--sample", "1%"]) == 0
+    assert main(["verify", str(dataset), "--share", "1%"]) == 0
     assert "all files of 1 shard are intact" in capsys.readouterr().out
     for shard in range(3):
         damage(joints(dataset, shard))
-    assert main(["verify", str(dataset), "--sample", "60%", "--json"]) == 1
+    assert main(["verify", str(dataset), "--share", "60%", "--json"]) == 1
     assert len({problem["shard"] for problem in json.loads(capsys.readouterr().out)["problems"]}) == 2
     for wrong in ("0%", "101%", "5", "x%"):
-        assert main(["verify", str(dataset), "--sample", wrong]) == 2
+        assert main(["verify", str(dataset), "--share", wrong]) == 2

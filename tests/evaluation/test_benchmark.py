@@ -99,7 +99,7 @@ def test_which_of_two_people_moves() -> None:
 def test_prompts_are_made_and_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config, prompts, motions = tmp_path / "own.yaml", tmp_path / "prompts.jsonl", tmp_path / "motions"
     config.write_text(CONFIG)
-    assert main(["benchmark", "make", "--config", str(config), "-o", str(prompts)]) == 0
+    assert main(["benchmark", "make", "--texts", str(config), "-o", str(prompts)]) == 0
     made = read_prompts(prompts)
     assert [each.text for each in made] == ["a person waves with the left hand", "a person waves with the right hand"]
     judge = ["benchmark", "judge", str(prompts), str(motions), "--fps", "25"]

@@ -55,6 +55,6 @@ def test_invalid_requests_are_refused_before_anything_is_made(tmp_path: Path, ca
         (["--task", "action", "--task", "action"], "repeats a name"),
         (["--preset", "quik"], "unknown preset 'quik'"),
     ):
-        assert main(["run", "smoke", "--out", folder, *options]) == 2
+        assert main(["run", "-c", "smoke", "--out", folder, *options]) == 2
         assert reason in capsys.readouterr().err
     assert not (tmp_path / "pipeline").exists()

@@ -16,7 +16,7 @@ from posegen.dataset.batches.order import Order, Piece
 from posegen.dataset.batches.windows import MixedSource, SelectableSource, Selection, Source, SourceOwner, Windows
 from posegen.dataset.splits import is_in_split
 from posegen.foundations.errors import UsageError, require_known
-from posegen.foundations.wording import shown
+from posegen.foundations.wording import counted, shown
 
 WINDOW = 1280
 """Default number of sequences that are shuffled together."""
@@ -46,7 +46,7 @@ class SequenceBatch:
     values: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"<SequenceBatch {self.number}: {len(self)} sequences, {', '.join(self.values)}>"
+        return f"<SequenceBatch {self.number}: {counted(len(self), 'sequence')}, {', '.join(self.values)}>"
 
     def __dir__(self) -> list[str]:
         return ["number", "epoch", "values", *self.values]
