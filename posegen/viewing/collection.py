@@ -21,7 +21,7 @@ from posegen.evaluation.body import library_of_config
 from posegen.evaluation.recording import Recording
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
-from posegen.foundations.skeleton import CONTACTS
+from posegen.foundations.skeleton import CONTACTS, JOINTS
 from posegen.viewing.clip import clip_of_sequence, clips_of_sample, open_motion
 from posegen.viewing.sequence import BONES, CONTACT_POINTS, MIRROR_POINTS, POINTS, encode_sample
 
@@ -67,6 +67,8 @@ class Collection:
             "points": POINTS,
             "mirror": MIRROR_POINTS,
             "bones": BONES,
+            "joints": len(JOINTS),
+            "path": self.provenance.get("dataset"),
             "contacts": CONTACTS,
             "contact_points": CONTACT_POINTS,
         }
@@ -83,6 +85,8 @@ def describe_row(row: Mapping[str, Any]) -> dict[str, Any]:
         "people": len(row["actors"]),
         "actions": sorted({segment["action"].replace("_", " ") for segment in segments}),
         "speeds": sorted({round(segment["speed"], 2) for segment in segments if segment["speed"] > 0}),
+        "styles": sorted({actor["style"] for actor in row["actors"] if actor.get("style")}),
+        "ages": [round(actor["age"]) for actor in row["actors"] if actor.get("age")],
     }
 
 
@@ -103,14 +107,16 @@ def collection_of_dataset(path: AnyPath) -> Collection:
     if not len(dataset):
         raise UsageError(f"{path}: has no samples yet. Run the same `posegen generate` command again")
     page_size = header.shard if header.shard <= _LARGEST_PAGE else header.chunk
-    table_of = lru_cache(_TABLES_KEPT)(dataset.table)
+    splits, table_of = dataset.splits, lru_cache(_TABLES_KEPT)(dataset.table)
 
     def read_rows(page: int) -> list[dict[str, Any]]:
         shard, first = divmod(page * page_size, header.shard)
         variants = len(header.variants)
         with content_errors(path):
             rows = table_of(shard).slice(first * variants, page_size * variants)
-            return [describe_row(row) for row in rows.take(np.arange(0, len(rows), variants)).to_pylist()]
+            split = {sample: name for name, samples in splits.items() for sample in samples.tolist()}
+            found = rows.take(np.arange(0, len(rows), variants)).to_pylist()
+            return [describe_row(row) | {"split": split[row["sample"]]} for row in found]
 
     def read_sample(sample: int) -> bytes:
         return encode_sample(sample, clips_of_sample(dataset, sample), library)

@@ -20,7 +20,7 @@ from posegen.foundations.skeleton import CONTACTS, JOINTS
 from posegen.viewing import canvas
 from posegen.viewing.canvas import Camera
 from posegen.viewing.clip import Clip, label_intervals
-from posegen.viewing.palette import BARS, CONTACT, GREY, INK, MIDDLE, PAPER, SIDES
+from posegen.viewing.palette import BARS, CONTACT, GREY, INK, LEFT, MIDDLE, RIGHT, SIDES
 
 MARGIN, TEXT_SIZE, LINE_HEIGHT = 10, 13, 19
 _LETTER = 0.58
@@ -106,7 +106,8 @@ def _draw_frame(axes: Axes, clip: Clip, frame: int, view: Array, centre: Array, 
     """Draw the floor, seats and figures of one frame."""
     camera = Camera(view, centre)
     canvas.draw_floor(axes, camera, radius)
-    canvas.draw_seats(axes, camera, clip.seats)
+    whole = [seat for seat in clip.seats if abs(camera.project(np.array(seat.top))[0]) + 0.7 * seat.size < radius]
+    canvas.draw_seats(axes, camera, whole)  # none that the edge would cut
     canvas.draw_figures(axes, camera, clip.joints[:, frame], None if clip.contacts is None else clip.contacts[:, frame])
 
 
@@ -158,21 +159,27 @@ def draw_bars(axes: Axes, rows: list[tuple[str, list[Bar], int]]) -> None:
 def draw_plan(page: Figure, box: tuple[float, float, float, float], clip: Clip, chosen: Array, heading: float) -> None:
     """Draw the paths of all actors seen from above, with `heading` pointing up.
 
-    A dot with a short line towards the front marks each chosen frame, a ring the first one. The grey bar is one metre long.
+    A figure marks each chosen frame by its shoulders, the left one in blue, its head and a line to the front; the first one is
+    named. The grey bar is one metre long.
     """
     camera = Camera(canvas.view_from(180.0, 90.0, heading), np.zeros(3))
-    joints = camera.project(clip.joints[:, :, [JOINTS.index(name) for name in ("pelvis", "left_hip", "right_hip")]])
+    names = ("pelvis", "left_shoulder", "neck", "right_shoulder", "head")
+    joints = camera.project(clip.joints[:, :, [JOINTS.index(name) for name in names]])
     (left, low), (right, high) = np.nanmin(joints, (0, 1, 2)) - 0.45, np.nanmax(joints, (0, 1, 2)) + 0.45
-    axes = canvas.add_view(page, box, (left, right, low, high), 60.0)
-    for pelvis, left_hip, right_hip in np.moveaxis(joints, 2, 1):
-        axes.plot(*pelvis.T, color=MIDDLE, linewidth=1)
-        across = (left_hip - right_hip)[chosen]
-        # Seen from above, the front is a quarter turn clockwise from the direction right hip to left hip.
+    axes = canvas.add_view(page, box, (left, right, low, high), 92.0)
+    for path in joints:
+        axes.plot(*path[:, 0].T, color=GREY, linewidth=1)
+        figures = path[chosen]
+        across = figures[:, 1] - figures[:, 3]
+        # Seen from above, the front is a quarter turn clockwise from the direction right shoulder to left shoulder.
         ahead = across[:, ::-1] * [1.0, -1.0] / np.maximum(np.linalg.norm(across, axis=-1, keepdims=True), 1e-9)
-        ends = np.stack([pelvis[chosen], pelvis[chosen] + 0.3 * ahead], axis=1)
-        canvas.draw_lines(axes, ends, MIDDLE, 0.025)
-        axes.plot(*ends[:, 0].T, "o", color=MIDDLE, markersize=3)
-        axes.plot(*ends[0, 0], "o", color=MIDDLE, markersize=5, markerfacecolor=PAPER)
+        canvas.draw_lines(axes, np.stack([figures[:, 4], figures[:, 4] + 0.28 * ahead], axis=1), MIDDLE, 0.025)
+        for side, colour in ((1, LEFT), (3, RIGHT)):
+            canvas.draw_lines(axes, figures[:, (2, side)], colour, 0.06)
+        canvas.draw_lines(axes, figures[:, 4, None] + [[0.0, 0.0], [1e-4, 0.0]], MIDDLE, 0.16)
+        axes.annotate(
+            "start", figures[0, 0], (0, -14), textcoords="offset points", fontsize=10, color=GREY, ha="center", va="top"
+        )
     x, y = (limits[0] + 0.02 * np.ptp(limits) for limits in (axes.get_xlim(), axes.get_ylim()))
     axes.plot([x, x + 1], [y, y], color=GREY, linewidth=2)
     axes.text(x + 1.1, y, "1 m", fontsize=10, color=GREY, va="center")

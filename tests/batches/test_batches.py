@@ -112,8 +112,8 @@ def test_a_split_has_its_samples_with_their_content(tiny: Dataset) -> None:
         found[split] = {sample for sample, _ in listed}
     assert len(found) >= 2
     assert set.union(*found.values()) == {*range(len(tiny))}
-    with pytest.raises(UsageError, match="there is no split 'train'"):
-        tiny.batches(7, split="train")
+    with pytest.raises(UsageError, match="there is no split 'tset'"):
+        tiny.batches(7, split="tset")
 
 
 def test_batches_end_after_their_epochs_or_never(tiny: Dataset) -> None:

@@ -153,6 +153,7 @@ def test_speeds_are_filtered(opened: Opened, collection: Collection) -> None:
     wait_for_frame(page, 0)
     rows = collection.read_rows(0)
     low = sorted(speed for row in rows for speed in row["speeds"])[1]
+    page.click("#more-filters summary")
     page.locator("#slowest").fill(str(low))
     page.locator("#fastest").fill(str(low + 1))
     expected = [row["sample"] for row in rows if any(low <= speed <= low + 1 for speed in row["speeds"])]
@@ -267,3 +268,31 @@ def test_everybody_is_in_view_whatever_sample_comes_next(opened: Opened, pairs_u
         assert len(labels) == 2
         for label in labels:  # None where the person is outside the picture
             assert stage["x"] <= label["x"] <= stage["x"] + stage["width"] - label["width"]
+
+
+def test_words_match_by_stem_in_all_samples_and_a_match_opens_where_it_begins(opened: Opened) -> None:
+    page = opened()
+    page.fill("#words", "person walks")
+    wait_until(page, "document.querySelector('#found').textContent.includes(' of ')")
+    walks = page.inner_text("#found")
+    page.fill("#words", "persons walking")
+    page.wait_for_timeout(600)
+    assert page.inner_text("#found") == walks
+    page.click("#clear")
+    page.click("#tab-overview")
+    bar = page.locator(".bars .pick").nth(1)
+    action = bar.inner_text()
+    bar.click()
+    wait_until(page, "document.querySelector('#found').textContent.includes(' of ')")
+    assert page.input_value("#action") == action
+
+
+def test_a_sequence_is_downloaded_as_stored(opened: Opened, tmp_path: Path) -> None:
+    page = opened()
+    wait_until(page, "document.documentElement.dataset.frame !== undefined")
+    with page.expect_download() as taken:
+        page.click("#download")
+    taken.value.save_as(tmp_path / "clip.npz")
+    with np.load(tmp_path / "clip.npz") as clip:
+        assert clip["joints"].shape == (1, 75, 22, 3)
+        assert clip["fps"] == 25

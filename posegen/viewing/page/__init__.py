@@ -22,7 +22,10 @@ from posegen.viewing.palette import style_variables
 MODULES = {
     "three": "three.module.min.js",
     "orbit": "OrbitControls.js",
-    **{name: f"{name}.js" for name in ("main", "source", "stage", "timeline", "captions", "list", "overview", "elements")},
+    **{
+        name: f"{name}.js"
+        for name in ("main", "source", "stage", "timeline", "captions", "list", "overview", "elements", "curves", "take")
+    },
 }
 """File of each JavaScript module by the name under which others import it."""
 STYLE = "page.css"

@@ -1,19 +1,23 @@
-// List the samples that match the filters. Rows are read a page at a time, as far as they are needed.
+// List the samples that match the filters. Rows are read a page at a time: to the end with filters, else as far as needed.
 import { byId, count, element } from "elements";
 
 const ROWS_AT_ONCE = 60;
 const MOST_KEPT = 400;
+const MOST_SEARCHED = 200_000;
+const SORTS = { seconds: (row) => row.seconds, people: (row) => row.people, speed: (row) => Math.max(0, ...row.speeds) };
 
 /** Returns { next(sample, step), mark(sample) }; `error` is called with what went wrong. */
 export function openList(source, error) {
   const { about } = source;
   const pages = Math.ceil(about.samples / about.page);
   const kept = new Map();
-  const filters = ["words", "action", "place", "slowest", "fastest"].map(byId);
-  const known = { action: new Set(), place: new Set() };
+  const filters = ["words", "action", "place", "style", "split", "youngest", "oldest", "slowest", "fastest", "shortest", "longest"].map(byId);
+  const known = { action: new Set(), place: new Set(), style: new Set(), split: new Set() };
   let matches = [];
   let page = 0;
+  let first = 0;
   let searched = 0;
+  let shown = 0;
   let run = 0;
   let marked = null;
 
@@ -29,6 +33,8 @@ export function openList(source, error) {
     for (const row of rows) {
       for (const action of row.actions) addOption("action", action);
       if (row.theme) addOption("place", row.theme);
+      for (const style of row.styles ?? []) addOption("style", style);
+      if (row.split) addOption("split", row.split);
     }
   };
   const addOption = (id, value) => {
@@ -40,35 +46,44 @@ export function openList(source, error) {
     select.insertBefore(option, after ?? null);
   };
   const filtered = () => filters.some((field) => field.value !== "");
+  const sorted = () => byId("sort").value;
+  const exhaustive = () => filtered() || sorted();
 
-  /** Read pages until there are `more` further matches. */
+  /** Read pages until there are `more` further matches, or all of them for filters and an order. */
   const search = async (more) => {
     const own = ++run;
-    const goal = matches.length + more;
-    const fits = matcher(...filters.map((field) => field.value));
+    shown += more;
+    const fits = matcher(Object.fromEntries(filters.map((field) => [field.id, field.value])));
     try {
-      while (page < pages && matches.length < goal) {
+      while (page < pages && (exhaustive() ? searched < MOST_SEARCHED : matches.length < shown)) {
         const rows = await readPage(page);
         if (own !== run) return;
         page += 1;
         searched += rows.length;
-        show(rows.filter(fits));
+        matches = matches.concat(rows.filter(fits));
+        if (!sorted()) show();
       }
     } catch (problem) {
       error(problem);
     }
+    if (own === run && sorted()) {
+      const [name, down] = sorted().split(" ");
+      matches.sort((one, other) => (down ? -1 : 1) * (SORTS[name](one) - SORTS[name](other)));
+    }
+    if (own === run) show();
   };
-  const show = (rows) => {
-    matches = matches.concat(rows.map((row) => row.sample));
-    byId("rows").append(...rows.map((row) => rowOf(row, row.sample === marked)));
+  const show = () => {
+    const rows = byId("rows");
+    rows.append(...matches.slice(rows.childElementCount, shown).map((row) => rowOf(row, row.sample === marked)));
     const all = page >= pages;
     const of = all ? count(about.samples) : `the first ${count(searched)}`;
     byId("found").textContent = filtered() ? `${count(matches.length)} of ${of} samples` : `${count(about.samples)} samples`;
-    byId("clear").hidden = !filtered();
-    byId("more").hidden = all;
+    byId("clear").hidden = !exhaustive();
+    byId("more").hidden = all && matches.length <= shown;
+    byId("earlier").hidden = first === 0;
   };
-  const restart = () => {
-    [matches, page, searched] = [[], 0, 0];
+  const restart = (from = 0) => {
+    [matches, page, first, searched, shown] = [[], from, from, 0, 0];
     byId("rows").replaceChildren();
     byId("rows").scrollTop = 0;
     return search(ROWS_AT_ONCE);
@@ -78,30 +93,38 @@ export function openList(source, error) {
   byId("filters").addEventListener("input", () => {
     run += 1; // ends a search by the filters before, whose matches would be counted as those of the new ones
     clearTimeout(timer);
-    timer = setTimeout(restart, 150);
+    timer = setTimeout(() => restart(), 150);
   });
-  byId("filters").addEventListener("reset", () => setTimeout(restart));
+  byId("filters").addEventListener("reset", () => setTimeout(() => restart()));
   byId("rows").addEventListener("scroll", (event) => {
     const { scrollTop, clientHeight, scrollHeight } = event.target;
-    if (page < pages && scrollTop + clientHeight > scrollHeight - 400) search(ROWS_AT_ONCE);
+    if ((page < pages || shown < matches.length) && scrollTop + clientHeight > scrollHeight - 400) search(ROWS_AT_ONCE);
   });
   byId("more").addEventListener("click", () => search(ROWS_AT_ONCE));
+  byId("earlier").addEventListener("click", () => restart());
   restart();
 
   return {
+    /** Return the words that are searched for. */
+    words: () => stemsOf(byId("words").value),
+    /** Set filters by their names, and search. */
+    pick(values) {
+      byId("filters").reset();
+      for (const [id, value] of Object.entries(values)) {
+        if (known[id]) addOption(id, value);
+        byId(id).value = value;
+      }
+      byId("more-filters").open = true;
+    },
     /** Return the matching sample before or after another; null if there is none. */
     async next(sample, step) {
-      if (!filtered()) {
+      if (!exhaustive()) {
         const other = sample + step;
         return other >= 0 && other < about.samples ? other : null;
       }
-      if (step < 0) return matches.findLast((other) => other < sample) ?? null;
-      while (page < pages && !(matches.at(-1) > sample)) {
-        const before = page;
-        await search(ROWS_AT_ONCE);
-        if (page === before) break;
-      }
-      return matches.find((other) => other > sample) ?? null;
+      if (sorted()) return matches[matches.findIndex((row) => row.sample === sample) + step]?.sample ?? null;
+      const found = step < 0 ? matches.findLast((row) => row.sample < sample) : matches.find((row) => row.sample > sample);
+      return found?.sample ?? null;
     },
     mark(sample) {
       marked = sample;
@@ -109,22 +132,41 @@ export function openList(source, error) {
       const link = byId("rows").querySelector(`a[data-sample="${sample}"]`);
       link?.setAttribute("aria-current", "true");
       link?.scrollIntoView({ block: "nearest" });
+      // The list begins where an address leads.
+      const there = Math.floor(sample / about.page);
+      if (!link && !exhaustive() && (there < first || sample >= first * about.page + shown)) {
+        restart(there).then(() => byId("rows").querySelector(`a[data-sample="${sample}"]`)?.scrollIntoView({ block: "nearest" }));
+      }
     },
   };
 }
 
-/** Return whether rows match: all words in one caption; a segment within the speeds. */
-function matcher(words, action, place, slowest, fastest) {
-  const all = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const [low, high] = [slowest === "" ? 0 : Number(slowest), fastest === "" ? Infinity : Number(fastest)];
-  const moves = slowest !== "" || fastest !== "";
+/** Return the stems of the words of a text: waves, waving and waved are one. */
+export function stemsOf(text) {
+  return (text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map((word) => {
+    const stem = word.length > 4 ? word.replace(/ies$/, "y").replace(/(?:ing|ed|es|s)$/, "") : word.replace(/s$/, "");
+    return stem.length > 2 ? stem.replace(/(.)\1$/, "$1").replace(/e$/, "") : stem;
+  });
+}
+
+/** Return whether the row matches: all words in one caption; a segment within the speeds, an actor within the ages. */
+function matcher({ words, action, place, style, split, youngest, oldest, slowest, fastest, shortest, longest }) {
+  const all = stemsOf(words);
+  const within = (from, to, values) => {
+    const [low, high] = [from === "" ? -Infinity : Number(from), to === "" ? Infinity : Number(to)];
+    return (from === "" && to === "") || (values ?? []).some((value) => low <= value && value <= high);
+  };
   return (row) =>
     (!action || row.actions.includes(action)) &&
     (!place || row.theme === place) &&
-    (!moves || row.speeds.some((speed) => low <= speed && speed <= high)) &&
+    (!style || row.styles?.includes(style)) &&
+    (!split || row.split === split) &&
+    within(youngest, oldest, row.ages) &&
+    within(slowest, fastest, row.speeds) &&
+    within(shortest, longest, [row.seconds]) &&
     (!all.length || row.texts.some((text) => {
-      const small = text.toLowerCase();
-      return all.every((word) => small.includes(word));
+      const stems = stemsOf(text);
+      return all.every((word) => stems.some((stem) => stem.startsWith(word)));
     }));
 }
 

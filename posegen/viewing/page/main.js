@@ -1,10 +1,12 @@
 // Start the page: connect the source, the list, the stage, the timeline and the captions, and keep the address up to date.
 import { parameterText, showCaptions, showFacts } from "captions";
 import { byId, count, element } from "elements";
-import { openList } from "list";
+import { offerPoints, showCurves } from "curves";
+import { openList, stemsOf } from "list";
 import { showOverview } from "overview";
 import { openSource } from "source";
 import { Stage } from "stage";
+import { asArrays, asCommand, asPython } from "take";
 import { showTimeline } from "timeline";
 
 const RATES = ["0.1", "0.25", "0.5", "1", "2"];
@@ -18,7 +20,7 @@ let source, stage, list, parts, requested;
 const kept = new Map();
 
 // In the frame of a notebook the page has no address of its own.
-function remember(place) {
+function setAddress(place) {
   if (location.protocol !== "about:") history.replaceState(null, "", `#${place}`);
 }
 
@@ -75,9 +77,17 @@ async function open(number, { variant = state.all ? ALL : state.variant, frame =
   choose(variant);
   if (variant && variant !== ALL && variant !== state.variant) complain(new Error(`Sample ${number} has no variant ${variant}.`));
   if (first) stage?.reset();
-  seek(frame ?? 0);
+  seek(frame ?? matchIn(current()));
   play(frame === null && !still);
   list.next(number, 1).then((next) => next !== null && requested === number && load(next)).catch(() => {});
+}
+
+/** Return the frame in which the segment begins that has most of the words searched for; 0 without any. */
+function matchIn(variant) {
+  const words = list.words();
+  const rank = ({ text }) => words.filter((word) => stemsOf(text).some((stem) => stem.startsWith(word))).length;
+  const best = variant.actors.flatMap((actor) => actor.segments).reduce((one, other) => (rank(other) > (one ? rank(one) : 0) ? other : one), null);
+  return best?.start ?? 0;
 }
 
 function showVariants(variants) {
@@ -99,6 +109,7 @@ function choose(name) {
   byId("marks").hidden = !variant.actors.some((actor) => actor.contacts.length);
   parts = [showTimeline(byId("timeline"), variant, source.about.contacts, jump), showCaptions(byId("captions"), variant, jump)];
   showFacts(byId("facts"), variant);
+  showCurves(variant, state.sample.blocks, source.about);
   byId("scrub").max = lastFrame();
   seek(Math.min(state.frame, lastFrame()));
 }
@@ -129,7 +140,7 @@ function note() {
   clearTimeout(noting);
   noting = setTimeout(() => {
     const place = new URLSearchParams({ sample: state.sample.sample, variant: state.all ? ALL : state.variant, frame: state.frame });
-    if (byId("overview-page").hidden) remember(place);
+    if (byId("overview-page").hidden) setAddress(place);
   }, 120);
 }
 
@@ -185,12 +196,35 @@ async function showTab(name) {
   }
   play(false);
   clearTimeout(noting);
-  remember("overview");
+  setAddress("overview");
   try {
-    showOverview(byId("overview-page"), source.about, await source.overview());
+    showOverview(byId("overview-page"), source.about, await source.overview(), pick);
   } catch (problem) {
     byId("overview-page").replaceChildren(element("p", { text: problem.message, role: "alert" }));
   }
+}
+
+/** List the samples of a bar of the overview. */
+async function pick(values) {
+  await showTab("samples");
+  list.pick(values);
+  byId("filters").dispatchEvent(new Event("input"));
+  showList(true);
+}
+
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    byId("taken").textContent = "copied";
+  } catch {
+    byId("taken").textContent = text; // the browser allows no access to the clipboard
+  }
+}
+
+function download() {
+  const link = element("a", { href: URL.createObjectURL(asArrays(current(), state.sample.blocks, source.about)), download: `sample-${state.sample.sample}-${state.variant}.npz` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
 function setTheme(name) {
@@ -227,6 +261,11 @@ const KEYS = {
   f: () => toggle("follow"),
   p: () => toggle("paths"),
   x: () => toggle("marks"),
+  c: () => toggle("axes"),
+  d: () => toggle("facing"),
+  1: () => stage?.lookFrom("front"),
+  2: () => stage?.lookFrom("side"),
+  3: () => stage?.lookFrom("top"),
   r: () => stage?.reset(),
 };
 
@@ -261,7 +300,15 @@ function connect() {
   click("forward", () => jump(state.frame + 1));
   click("previous", () => step(-1));
   click("next", () => step(1));
-  for (const name of ["follow", "paths", "marks"]) click(name, () => toggle(name));
+  for (const name of ["follow", "paths", "marks", "axes", "facing"]) click(name, () => toggle(name));
+  for (const side of ["front", "side", "top"]) click(`from-${side}`, () => stage?.lookFrom(side));
+  const { path } = source.about;
+  for (const id of ["copy-python", "copy-command"]) byId(id).hidden = !path;
+  click("copy-python", () => state.sample && copy(asPython(path, state.sample.sample, state.variant)));
+  click("copy-command", () => state.sample && copy(asCommand(path, state.sample.sample, state.variant)));
+  click("download", () => state.sample && download());
+  offerPoints(source.about.points);
+  for (const id of ["curve-point", "curve-kind"]) byId(id).addEventListener("change", () => state.sample && showCurves(current(), state.sample.blocks, source.about));
   click("tab-samples", () => showTab("samples"));
   click("tab-overview", () => showTab("overview"));
   click("help", () => byId("keys").showModal());

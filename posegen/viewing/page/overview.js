@@ -3,18 +3,18 @@ import { count, element } from "elements";
 
 const BARS = 24;
 
-/** Fill `container`. */
-export function showOverview(container, about, overview) {
+/** Fill `container`; a click on a bar calls `pick` with the filters of its samples. */
+export function showOverview(container, about, overview, pick) {
   const grid = element("div", { class: "cards" }, card("Provenance", facts(about.provenance)));
   const { evaluation } = overview;
   if (evaluation) grid.append(...checks(evaluation));
   if (overview.samples) {
     grid.append(
-      card("Actions", bars(overview.actions), `segments of ${count(overview.samples)} samples, without variants`),
-      card("Speeds", histogram(overview.speeds, "m/s"), "segments that travel, by metres per second"),
-      card("Lengths", histogram(overview.seconds, "s"), "samples, by seconds"),
-      card("Themes", bars(overview.themes), "samples"),
-      card("Styles", bars(overview.styles), "actors"),
+      card("Actions", bars(overview.actions, (action) => pick({ action })), `segments of ${count(overview.samples)} samples, without variants`),
+      card("Speeds", histogram(overview.speeds, "m/s", (slowest, fastest) => pick({ slowest, fastest })), "segments that travel, by metres per second"),
+      card("Lengths", histogram(overview.seconds, "s", (shortest, longest) => pick({ shortest, longest })), "samples, by seconds"),
+      card("Themes", bars(overview.themes, (place) => pick({ place })), "samples"),
+      card("Styles", bars(overview.styles, (style) => pick({ style })), "actors"),
       card("People", bars(overview.people.map(([people, number]) => [people === "1" ? "1 person" : `${people} people`, number])), "samples"),
     );
   }
@@ -30,13 +30,13 @@ function facts(pairs) {
   return element("dl", { class: "facts" }, ...pairs.flatMap(([name, value]) => [element("dt", { text: name }), element("dd", { text: value })]));
 }
 
-function bars(counts) {
+function bars(counts, pick = null) {
   if (!counts.length) return element("p", { class: "muted", text: "none" });
   const most = Math.max(...counts.map(([, number]) => number));
   const shown = counts.slice(0, BARS);
   const rest = counts.slice(BARS);
   const table = element("table", { class: "bars" }, element("tbody", {}, ...shown.map(([label, number]) => element("tr", {},
-    element("th", { scope: "row", text: label }), element("td", { class: "bar" }, barOf(number / most)), element("td", { text: count(number) })))));
+    element("th", { scope: "row", text: pick ? "" : label }, ...(pick ? [element("button", { type: "button", class: "pick", text: label, click: () => pick(label) })] : [])), element("td", { class: "bar" }, barOf(number / most)), element("td", { text: count(number) })))));
   if (!rest.length) return table;
   const more = element("details", {}, element("summary", { text: `${rest.length} more` }),
     element("p", { class: "muted", text: rest.map(([label, number]) => `${label} ${count(number)}`).join(", ") }));
@@ -49,7 +49,7 @@ function barOf(share) {
   return bar;
 }
 
-function histogram(bins, unit) {
+function histogram(bins, unit, pick) {
   const first = bins.findIndex(([, , number]) => number);
   if (first < 0) return element("p", { class: "muted", text: "none" });
   const shown = bins.slice(first);
@@ -58,7 +58,7 @@ function histogram(bins, unit) {
     const bar = element("span");
     bar.style.height = `${(100 * number) / most}%`;
     const label = at % Math.ceil(shown.length / 6) ? "" : String(low);
-    const made = element("td", { title: `${low} to ${high} ${unit}: ${count(number)}` }, element("span", { class: "column" }, bar), element("small", { text: label }));
+    const made = element("td", { title: `${low} to ${high} ${unit}: ${count(number)}` }, element("button", { type: "button", class: "pick", "aria-label": `Samples from ${low} to ${high} ${unit}`, click: () => pick(low, high) }, element("span", { class: "column" }, bar)), element("small", { text: label }));
     made.append(element("span", { class: "visually-hidden", text: `${low} to ${high} ${unit}: ${count(number)}` }));
     return made;
   }))));

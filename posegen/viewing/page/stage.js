@@ -11,6 +11,8 @@ const RADII = {
 const HEAD = 0.1;
 const CROWN = [0.61, 0.2]; // of the ways from neck to head and from spine3 to neck, beyond the head joint
 const SHADES = 4;
+const HAND = 0.4; // of the forearm, beyond the wrist
+const VIEWS = { front: [0, 0.02], side: [Math.PI / 2, 0.02], top: [0, 1.55] }; // turn from the heading, and elevation
 const OBJECT_SIZES = { ball: 0.09, food: 0.035, cup: 0.04, book: 0.08, bag: 0.12, box: 0.16, bat: 0.05 };
 const UP = new THREE.Vector3(0, 1, 0);
 const SMOOTHED = 12; // frames to either side over which the path of the camera is a mean
@@ -30,9 +32,9 @@ export class Stage {
     this.eye = this.orbit.clone();
     this.target = new THREE.Vector3();
     this.controls = new OrbitControls(this.orbit, canvas);
-    Object.assign(this.controls, { enableDamping: false, maxPolarAngle: Math.PI / 2 - 0.02, minDistance: 0.6, maxDistance: 40 });
+    Object.assign(this.controls, { enableDamping: false, maxPolarAngle: Math.PI / 2 - 0.01, minDistance: 0.6, maxDistance: 40 });
     this.controls.addEventListener("change", () => (this.dirty = true));
-    this.options = { follow: true, paths: true, marks: true };
+    this.options = { follow: true, paths: true, marks: true, axes: false, facing: false };
     this.shown = [];
     this.frame = 0;
     this.figures = [];
@@ -41,6 +43,9 @@ export class Stage {
     this.scene.add(this.light, this.light.target, this.hemisphere);
     this.ground = makeGround();
     this.scene.add(this.ground);
+    this.axes = new THREE.AxesHelper(1);
+    this.axes.position.y = 0.004;
+    this.scene.add(this.axes);
     this.shapes = { bone: new THREE.CylinderGeometry(1, 1, 1, 14, 1, true), ball: new THREE.SphereGeometry(1, 20, 14), box: new THREE.BoxGeometry(1, 1, 1) };
     this.materials = {
       body: new THREE.MeshStandardMaterial({ roughness: 0.75 }), shadow: new THREE.MeshBasicMaterial(), seat: new THREE.MeshStandardMaterial({ roughness: 0.9 }),
@@ -121,6 +126,18 @@ export class Stage {
     this.dirty = true;
   }
 
+  /** Look at the first actor, as it stands in the first frame, from its front, its left side or above. */
+  lookFrom(side) {
+    const [turn, elevation] = VIEWS[side];
+    const angle = this.heading(this.figures[this.shown[0]]) + turn;
+    const distance = (this.fitted = this.distance());
+    const flat = Math.cos(elevation) * distance;
+    this.controls.target.set(0, 0.86, 0);
+    this.orbit.position.set(Math.sin(angle) * flat, 0.86 + Math.sin(elevation) * distance, Math.cos(angle) * flat);
+    this.controls.update();
+    this.dirty = true;
+  }
+
   /** Return the distance from which everybody is in view, from any side and in a narrow tile. */
   distance() {
     const figure = this.figures[this.shown[0]];
@@ -147,12 +164,11 @@ export class Stage {
     return width < height ? (360 / Math.PI) * Math.atan(Math.tan((fov * Math.PI) / 360) * Math.min(height / width, 1.6)) : fov;
   }
 
-  /** Return the heading of the first actor in its first frame, radians from +z towards +x. */
-  heading({ actors, variant }) {
-    const start = variant.actors[0].present[0]?.[0] ?? 0;
-    const at = (name) => start * actors[0].size + this.about.points.indexOf(name) * 3;
+  /** Return the heading of an actor, of the first one in its first frame unless given, radians from +z towards +x. */
+  heading({ actors, variant }, actor = 0, frame = variant.actors[0].present[0]?.[0] ?? 0) {
+    const at = (name) => frame * actors[actor].size + this.about.points.indexOf(name) * 3;
     const [left, right] = [at("left_hip"), at("right_hip")];
-    const { metres } = actors[0];
+    const { metres } = actors[actor];
     return Math.atan2(metres[right + 2] - metres[left + 2], metres[left] - metres[right]);
   }
 
@@ -175,6 +191,7 @@ export class Stage {
     this.renderer.clear();
     this.renderer.setScissorTest(true);
     for (const figure of this.figures) figure.group.visible = false;
+    this.axes.visible = this.options.axes;
     tiles.forEach((tile, at) => {
       const figure = this.figures[this.shown[at]];
       const frame = Math.min(this.frame, figure.variant.frames - 1);
@@ -261,9 +278,11 @@ export class Stage {
       return { metres: placed(block, mirror), size: block.points * 3 };
     });
     const figure = { variant, group, actors, disposed: [], objects: [] };
-    figure.bones = this.instances(figure, this.shapes.bone, bones.length * actors.length);
+    figure.bones = this.instances(figure, this.shapes.bone, (bones.length + 2) * actors.length); // and the hands
     figure.balls = this.instances(figure, this.shapes.ball, points.length * actors.length);
     Object.assign(figure, pathOf(variant, actors));
+    figure.arrows = actors.map(() => new THREE.ArrowHelper(new THREE.Vector3(0, 0, 1), new THREE.Vector3(), 0.7, this.colours.contact, 0.2, 0.14));
+    group.add(...figure.arrows);
     for (const { metres, size } of actors) {
       const along = new Float32Array(variant.frames * 3);
       for (let frame = 0; frame < variant.frames; frame++) along.set([metres[frame * size], 0.006, metres[frame * size + 2]], frame * 3);
@@ -317,12 +336,26 @@ export class Stage {
       const touching = this.touching(actor, frame);
       const there = isIn(actor.present, frame);
       bones.forEach(([from, to], at) => {
-        const own = number * bones.length + at;
+        const own = number * (bones.length + 2) + at;
         if (there) setBone(sticks, own * 16, metres, start + from * 3, start + to * 3, radiusOf(points[to]));
         else sticks.fill(0, own * 16, own * 16 + 16);
         const sole = /heel|toe/.test(points[to]) || /toe/.test(points[from]);
         this.colour(figure.bones, own, points[to], number, sole && (touching.has(from) || touching.has(to)));
       });
+      ["left", "right"].forEach((side, at) => {
+        const own = number * (bones.length + 2) + bones.length + at;
+        const [elbow, wrist] = ["elbow", "wrist"].map((joint) => start + points.indexOf(`${side}_${joint}`) * 3);
+        const hand = [0, 1, 2].map((axis) => metres[wrist + axis]);
+        hand.push(...hand.map((value, axis) => value + HAND * (value - metres[elbow + axis])));
+        if (there) setBone(sticks, own * 16, hand, 0, 3, radiusOf(`${side}_wrist`));
+        else sticks.fill(0, own * 16, own * 16 + 16);
+        this.colour(figure.bones, own, `${side}_wrist`, number, false);
+      });
+      const arrow = figure.arrows[number];
+      arrow.visible = there && this.options.facing;
+      const turn = this.heading(figure, number, frame);
+      arrow.position.set(metres[start], 0.01, metres[start + 2]);
+      arrow.setDirection(this.target.set(Math.sin(turn), 0, Math.cos(turn)));
       points.forEach((name, point) => {
         const own = number * points.length + point;
         const radius = name === "head" ? HEAD : (touching.has(point) ? 1.45 : 1) * radiusOf(name);
