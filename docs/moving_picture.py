@@ -23,7 +23,7 @@ TEXTS = (
     "a person kicks with the right leg",
     "a person does jumping jacks",
     "two people shake hands",
-    "a person climbs stairs",
+    "a person walks up the stairs",
 )
 SECONDS, PER_SECOND, SIZE, COLUMNS = 5.0, 10, 240, 3
 
@@ -31,6 +31,8 @@ SECONDS, PER_SECOND, SIZE, COLUMNS = 5.0, 10, 240, 3
 def clip_of(text: str) -> Clip:
     """Return the motion of a text, with the text as its caption."""
     made = compose(text)
+    if made.not_understood or made.notes:
+        raise ValueError(f"{text!r} has words without motion: {made.not_understood} {made.notes}")
     labels = {"action": made.action, "contact": made.contact, "names": made.names, "seat_heights": [0.0] * len(made.joints)}
     return make_clip(made.joints, "\n".join(textwrap.wrap(text, 30)), float(made.fps), **labels)
 
@@ -63,5 +65,5 @@ def film() -> list[Image.Image]:
 if __name__ == "__main__":
     pages = film()
     for name, pictures in (("moving", pages), ("moving-dark", [on_dark(page) for page in pages])):
-        options = {"duration": 1000 // PER_SECOND, "loop": 0, "quality": 55, "method": 6}
+        options = {"duration": 1000 // PER_SECOND, "loop": 0, "quality": 55, "method": 4}
         pictures[0].save(Path(sys.argv[1]) / f"{name}.webp", save_all=True, append_images=pictures[1:], **options)

@@ -12,9 +12,6 @@ from posegen.cli.options import Output, command, completed
 from posegen.foundations.errors import UsageError
 from posegen.foundations.wording import did_you_mean, shown
 
-_WIDEST = 110
-"""Columns of a page in a terminal, at most."""
-
 
 @command("posegen docs", "posegen docs reading")
 @click.argument("page", required=False, **completed(lambda: _pages()))
@@ -36,7 +33,7 @@ def docs(page: str | None, output: Output) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    console = Console(width=min(Console().width, _WIDEST))
+    console = Console(width=min(Console().width, 110))
     with console.pager(styles=os.environ.get("PAGER", "less -R").endswith("-R")):
         console.print(Markdown(text))
 

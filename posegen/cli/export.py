@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from posegen.cli.options import DATASET, Output, command, registered, selection_options, workers_option
+from posegen.cli.options import DATASET, Output, command, completed, selection_options, workers_option
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.plugins import EXPORTS
 from posegen.foundations.wording import counted
@@ -18,7 +18,7 @@ from posegen.foundations.wording import counted
 )
 @click.argument("dataset", type=DATASET)
 @click.option(
-    "--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.", **registered("EXPORTS")
+    "--to", "form", required=True, metavar="FORMAT", help=f"Format: {', '.join(EXPORTS.built_in)}.", **completed(EXPORTS.names)
 )
 @click.option("-o", "--out", type=DATASET, metavar="DIR", required=True, help="Folder to write, or s3://BUCKET/PATH.")
 @selection_options("export")
@@ -52,7 +52,7 @@ def export(dataset: AnyPath, form: str, out: AnyPath, fps: str | None, output: O
 @click.argument("dataset", type=DATASET)
 @click.argument("target", metavar="USER/NAME|s3://BUCKET/PATH")
 @click.option(
-    "--to", metavar="FORMAT", default="hf", help="Format, for a bucket any of `posegen export`.", **registered("EXPORTS")
+    "--to", metavar="FORMAT", default="hf", help="Format, for a bucket any of `posegen export`.", **completed(EXPORTS.names)
 )
 @selection_options("upload")
 @click.option("--private", is_flag=True, help="Make a new repository private.")

@@ -12,7 +12,7 @@ import click
 from posegen.cli import options as cli
 from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.errors import UsageError
-from posegen.foundations.plugins import FIELDS
+from posegen.foundations.plugins import FIELDS, TASKS
 from posegen.foundations.quantities import human_bytes, human_time
 from posegen.foundations.wording import counted, table
 
@@ -229,7 +229,7 @@ def _lines(found: Profile) -> Iterator[str]:
     default=("retrieval", "motion"),
     metavar="NAME",
     help="Model to train. May be repeated.",
-    **cli.registered("TASKS"),
+    **cli.completed(TASKS.names),
 )
 @click.option("--preset", default="quick", metavar="NAME|PATH", help="Preset of all trainings.")
 @click.option("--encoder", metavar="NAME|PATH", help="Text encoder of the captions.  [default: one that needs no download]")

@@ -33,58 +33,48 @@ _UNUSABLE_PATH = {
 }  # fmt: skip
 _LONGEST_LINE = 5000
 
-GROUPS = {
-    "Datasets": {
-        "generate": ("generate", "Generate a dataset of labelled human motion."),
-        "status": ("generate", "Show how far a dataset is that runs are making."),
-        "finish": ("generate", "Publish a dataset that several jobs have made."),
-        "info": ("datasets", "Describe a dataset and how to read it."),
-        "verify": ("datasets", "Check the files of a dataset and repair damaged shards."),
-        "diff": ("datasets", "Compare the contents of two datasets."),
-        "profile": ("generate", "Estimate time, memory and disk for a dataset."),
-        "derive": ("generate", "Compute fields from the motion, such as velocity."),
-        "mix": ("datasets", "Combine datasets into one for reading, in a ratio."),
-        "run": ("generate", "Run the pipeline: generate, embed, train, evaluate."),
-    },
-    "Pictures and pages": {
-        "view": ("page", "Look at sequences in the browser."),
-        "show": ("pictures", "Draw a sample as a picture or an animation."),
-        "report": ("page", "Write a dataset as one page, with its evaluation."),
-        "actions": ("pictures", "List and draw actions."),
-    },
-    "Texts": {
-        "compose": ("text_motion", "Generate motion for a text, without a model."),
-        "search": ("texts", "Find samples that match a text."),
-        "embed": ("texts", "Compute text embeddings of the captions."),
-        "paraphrase": ("texts", "Reword captions with a language model and check them."),
-        "pairs": ("texts", "Mine pairs of a table's texts."),
-    },
-    "Clips and formats": {
-        "import": ("clips", "Import clips of mocap as actions."),
-        "convert": ("clips", "Convert clips of mocap to another format."),
-        "export": ("export", "Export sequences in the format of another program."),
-        "push": ("export", "Upload a dataset to the Hugging Face Hub or to S3."),
-    },
-    "Measures": {
-        "evaluate": ("evaluate", "Measure plausibility of motion and truth of captions."),
-        "benchmark": ("benchmark", "Measure whether a text-to-motion model obeys texts."),
-    },
-    "Models": {
-        "train": ("train", "Train a model on a dataset or a config."),
-        "runs": ("models", "List and compare training runs."),
-        "predict": ("models", "Run a trained model and save its predictions."),
-        "animate": ("text_motion", "Generate motion for a text with a trained model."),
-        "compare": ("models", "Decide whether two clips show the same person."),
-        "export-model": ("models", "Export a trained model to ONNX or safetensors."),
-    },
-    "Help": {
-        "config": ("config", "Show and compare configs; list presets."),
-        "docs": ("docs", "Print a page of the documentation."),
-    },
+COMMANDS = {
+    "generate": ("generate", "Generate a dataset of labelled human motion."),
+    "status": ("generate", "Show how far a dataset is that runs are making."),
+    "finish": ("generate", "Publish a dataset that several jobs have made."),
+    "info": ("datasets", "Describe a dataset and how to read it."),
+    "verify": ("datasets", "Check the files of a dataset and repair damaged shards."),
+    "diff": ("datasets", "Compare the contents of two datasets."),
+    "profile": ("generate", "Estimate time, memory and disk for a dataset."),
+    "derive": ("generate", "Compute fields from the motion, such as velocity."),
+    "mix": ("datasets", "Combine datasets into one for reading, in a ratio."),
+    "run": ("generate", "Run the pipeline: generate, embed, train, evaluate."),
+    "view": ("page", "Look at sequences in the browser."),
+    "show": ("pictures", "Draw a sample as a picture or an animation."),
+    "report": ("page", "Write a dataset as one page, with its evaluation."),
+    "actions": ("pictures", "List and draw actions."),
+    "compose": ("text_motion", "Generate motion for a text, without a model."),
+    "search": ("texts", "Find samples that match a text."),
+    "embed": ("texts", "Compute text embeddings of the captions."),
+    "paraphrase": ("texts", "Reword captions with a language model and check them."),
+    "pairs": ("texts", "Mine pairs of a table's texts."),
+    "import": ("clips", "Import clips of mocap as actions."),
+    "convert": ("clips", "Convert clips of mocap to another format."),
+    "export": ("export", "Export sequences in the format of another program."),
+    "push": ("export", "Upload a dataset to the Hugging Face Hub or to S3."),
+    "evaluate": ("evaluate", "Measure plausibility of motion and truth of captions."),
+    "benchmark": ("benchmark", "Measure whether a text-to-motion model obeys texts."),
+    "train": ("train", "Train a model on a dataset or a config."),
+    "runs": ("models", "List and compare training runs."),
+    "predict": ("models", "Run a trained model and save its predictions."),
+    "animate": ("text_motion", "Generate motion for a text with a trained model."),
+    "compare": ("models", "Decide whether two clips show the same person."),
+    "export-model": ("models", "Export a trained model to ONNX or safetensors."),
+    "config": ("config", "Show and compare configs; list presets."),
+    "docs": ("docs", "Print a page of the documentation."),
 }
-"""The module of each command in this package, and its line in the list of commands, by group."""
+"""The module of each command in this package, and its line in the list of commands, in the order of groups."""
 
-COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
+_GROUPS = {
+    "generate": "Datasets", "view": "Pictures and pages", "compose": "Texts", "import": "Clips and formats",
+    "evaluate": "Measures", "train": "Models", "config": "Help",
+}  # fmt: skip
+"""Title of the group that begins with a command."""
 
 
 class LazyGroup(click.Group):
@@ -107,10 +97,12 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands without importing them."""
         del ctx
-        width = max(map(len, COMMANDS))
-        for title, commands in GROUPS.items():
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for name, (_, line) in COMMANDS.items():
+            groups.setdefault(_GROUPS.get(name) or [*groups][-1], []).append((f"{name:<12}", line))
+        for title, lines in groups.items():
             with formatter.section(title):
-                formatter.write_dl([(f"{name:<{width}}", line) for name, (_, line) in commands.items()])
+                formatter.write_dl(lines)
 
 
 @click.group(

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, reduce, wraps
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
@@ -100,29 +100,12 @@ def _check_motion_file(ctx: click.Context, parameter: click.Parameter, path: Pat
 
 
 def completed(names: Callable[[], Iterable[str]]) -> dict[str, Any]:
-    """Return the option of click with which a shell completes values by names, which are found when they are needed."""
+    """Return the option of click with which a shell completes the names that a function returns."""
     return {"shell_complete": lambda ctx, param, typed: [name for name in names() if name.startswith(typed)]}
 
 
-def registered(registry: str) -> dict[str, Any]:
-    """Complete the names of a registry of :mod:`posegen.foundations.plugins`."""
-    return completed(lambda: getattr(import_module("posegen.foundations.plugins"), registry).names())
-
-
-def _presets() -> Iterable[str]:
-    from posegen.config.load import presets
-
-    return presets()
-
-
-config_option = click.option(
-    "-c",
-    "--config",
-    metavar="NAME|PATH",
-    default="default",
-    help="Name of a preset, or path of a YAML file.",
-    **completed(_presets),
-)
+_CONFIG = {"help": "Name of a preset, or a YAML file."} | completed(lambda: resolve_name("posegen.config.load:presets")())
+config_option = click.option("-c", "--config", metavar="NAME|PATH", default="default", **_CONFIG)
 samples_option = click.option("-n", "--samples", type=WHOLE, metavar="N", help="Number of samples.  [default: from the config]")
 workers_option = click.option("-w", "--workers", type=WHOLE, metavar="W", help="Worker processes.  [default: one per core]")
 seed_option = click.option("-s", "--seed", type=WHOLE, metavar="S", help="Random seed.  [default: from the config]")

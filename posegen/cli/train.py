@@ -14,6 +14,7 @@ import click
 from posegen.cli import options as cli
 from posegen.dataset.storage.address import storage_of, to_path
 from posegen.foundations.errors import UsageError, require_known
+from posegen.foundations.plugins import TASKS
 from posegen.foundations.wording import counted, table
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _RATES = (0.001, 0.01)
     "posegen train pairs.parquet --pairs anchor,positive,negative",
 )
 @click.argument("source", metavar="DATASET|CONFIG|CLIPS|TABLE")
-@click.option("-t", "--task", metavar="NAME", help=f"Task: {_TASKS}; none for TABLE.", **cli.registered("TASKS"))
+@click.option("-t", "--task", metavar="NAME", help=f"Task: {_TASKS}; none for TABLE.", **cli.completed(TASKS.names))
 @click.option("--label", metavar="COLUMN", help="Column to predict, of TABLE or of a table beside CLIPS.")
 @click.option("--pairs", metavar="A,B[,NEGATIVE]", help="Columns of texts of TABLE: fine-tune an encoder on these pairs.")
 @click.option("--score", metavar="COLUMN", help="Similarity of the --pairs: numbers, or labels such as 1 and 0.")

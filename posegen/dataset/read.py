@@ -6,7 +6,7 @@ Not responsible for the checks themselves; see :mod:`posegen.dataset.checked_fil
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
@@ -221,7 +221,7 @@ class Sample:
 
         ``sample.show().save("wave.gif")`` writes it as a file (needs the extra ``view``).
         """
-        return _viewer("show_sample")(self.dataset, self.index, variant)
+        return resolve_name("posegen.viewing.notebook:show_sample")(self.dataset, self.index, variant)
 
     @property
     def caption(self) -> str:
@@ -314,7 +314,7 @@ class Dataset:
 
     def view(self, samples: int = 20) -> Any:
         """Return the page of `posegen view` with the first samples, as notebooks show it."""
-        return _viewer("view_dataset")(self, samples)
+        return resolve_name("posegen.viewing.notebook:view_dataset")(self, samples)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -510,11 +510,6 @@ class Dataset:
         if not -len(self) <= position < len(self):
             raise IndexError(f"{self.path}: has no sample {position}, there are {len(self)}")
         return position % len(self)
-
-
-def _viewer(name: str) -> Callable[..., Any]:
-    """Return a function of :mod:`posegen.viewing.notebook`, which imports this module."""
-    return resolve_name(f"posegen.viewing.notebook:{name}")  # type: ignore[no-any-return]
 
 
 @contextmanager

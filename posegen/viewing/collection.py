@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.storage.address import AnyPath
 from posegen.evaluation.body import library_of_config
 from posegen.evaluation.recording import Recording
@@ -107,14 +108,15 @@ def collection_of_dataset(path: AnyPath) -> Collection:
     if not len(dataset):
         raise UsageError(f"{path}: has no samples yet. Run the same `posegen generate` command again")
     page_size = header.shard if header.shard <= _LARGEST_PAGE else header.chunk
-    splits, table_of = dataset.splits, lru_cache(_TABLES_KEPT)(dataset.table)
+    table_of = lru_cache(_TABLES_KEPT)(dataset.table)
 
     def read_rows(page: int) -> list[dict[str, Any]]:
         shard, first = divmod(page * page_size, header.shard)
         variants = len(header.variants)
         with content_errors(path):
             rows = table_of(shard).slice(first * variants, page_size * variants)
-            split = {sample: name for name, samples in splits.items() for sample in samples.tolist()}
+            samples = np.arange(page * page_size, (page + 1) * page_size)
+            split = {int(sample): name for name in SPLITS for sample in in_split(header.seed, samples, name)}
             found = rows.take(np.arange(0, len(rows), variants)).to_pylist()
             return [describe_row(row) | {"split": split[row["sample"]]} for row in found]
 

@@ -19,7 +19,6 @@ from posegen.viewing.page import write_report
 from posegen.viewing.render import render
 
 _SIZE, _PER_SECOND, _QUALITY = 240, 8.0, 50
-_FRAME = '<iframe title="{title}" srcdoc="{page}" width="100%" height="760" style="border: 0"></iframe>'
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,18 +47,14 @@ class Animation:
         return render(self.clip, path)
 
 
-@dataclass(frozen=True, repr=False)
-class Page:
+class Page(str):
     """A page that a notebook shows in a frame; see :meth:`posegen.dataset.read.Dataset.view`."""
 
-    title: str
-    html: str
-
     def __repr__(self) -> str:
-        return f"<Page {self.title}: {len(self.html):,} characters>"
+        return f"<Page of {len(self):,} characters>"
 
     def _repr_html_(self) -> str:
-        return _FRAME.format(title=escape(self.title), page=escape(self.html))
+        return f'<iframe title="posegen" srcdoc="{escape(self)}" width="100%" height="760" style="border: 0"></iframe>'
 
 
 def show_sample(dataset: Dataset, sample: int, variant: str | None = None) -> Animation:
@@ -75,4 +70,4 @@ def view_dataset(dataset: Dataset, samples: int) -> Page:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "page.html"
         write_report(collection_of_dataset(dataset.path), samples, file, None, Progress())
-        return Page(str(dataset.path), file.read_text("utf-8"))
+        return Page(file.read_text("utf-8"))

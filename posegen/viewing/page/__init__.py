@@ -19,14 +19,8 @@ from posegen.foundations.templates import fill_template
 from posegen.viewing.collection import Collection
 from posegen.viewing.palette import style_variables
 
-MODULES = {
-    "three": "three.module.min.js",
-    "orbit": "OrbitControls.js",
-    **{
-        name: f"{name}.js"
-        for name in ("main", "source", "stage", "timeline", "captions", "list", "overview", "elements", "curves", "take")
-    },
-}
+_OWN = ("main", "source", "stage", "timeline", "captions", "list", "overview", "elements", "curves", "take")
+MODULES = {"three": "three.module.min.js", "orbit": "OrbitControls.js", **{name: f"{name}.js" for name in _OWN}}
 """File of each JavaScript module by the name under which others import it."""
 STYLE = "page.css"
 _START = 'import "main";'
