@@ -50,7 +50,8 @@ def film() -> list[Image.Image]:
     films = []
     for text in TEXTS:
         clip = clip_of(text)
-        shown = (np.arange(round(SECONDS * PER_SECOND)) * clip.fps / PER_SECOND).astype(int) % clip.frames
+        moments = (np.arange(round(SECONDS * PER_SECOND)) * clip.fps / PER_SECOND).astype(int)
+        shown = (max(0, clip.frames - round(SECONDS * clip.fps)) + moments) % clip.frames  # the end has what a text asks for
         films.append(list(draw_film(clip, shown, SIZE)))
     height = max(pictures[0].height for pictures in films)
     pages = []
