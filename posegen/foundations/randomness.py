@@ -72,6 +72,8 @@ class Stream(IntEnum):
     ORDER = 48
     SKELETON = 49
     PLACEMENT = 50
+    SENSOR = 51
+    SENSOR_NOISE = 52
 
 
 @kernel

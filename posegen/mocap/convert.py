@@ -8,6 +8,7 @@ need, are measured here.
 from __future__ import annotations
 
 import shutil
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from posegen.exchange.clip import Clip
 from posegen.exchange.export_format import PARTS, RECORDS, ExportFormat, Shard, find_format
 from posegen.exchange.features263 import bone_lengths, mean_offsets
 from posegen.exchange.rig import length, unit
+from posegen.fields.imu import READINGS, SMOOTHING, clip_readings, worn_readings
 from posegen.fields.rotation import joint_rotations
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
@@ -41,7 +43,7 @@ GROUP = 32
 _NEAR_WHOLE = 2e-4
 """Relative distance of a frame rate from a whole number, which it then is: BVH files store rounded seconds."""
 _SPLIT, _LICENCE = "training", "that of the clips, which is not known here"
-_ROTATION = "rotation"
+_ROTATION, _IMU = "rotation", "imu"
 _RIGID = {
     "pelvis": ("left_hip", "right_hip", "spine1"),
     "spine3": ("left_collar", "right_collar", "neck"),
@@ -145,7 +147,7 @@ def convert_clips(
 
 
 def _check_format(form: ExportFormat, fps: float | None) -> None:
-    if {*form.fields} - {_ROTATION}:
+    if {*form.fields} - {_ROTATION, _IMU}:
         others = [name for name in EXPORTS.built_in if name not in ("coco", "pyskl")]
         raise UsageError(f"--to {form.name} needs actions or a camera, which clips do not have; choose {', '.join(others)}")
     if fps is not None and form.fps not in (None, fps):
@@ -245,6 +247,8 @@ def _clip(source: SourceClip, name: str, form: ExportFormat, target_fps: float |
         raise UsageError(f"{source.name}: has fewer than two frames at {target:g} frames per second; leave it out")
     offsets = rest_offsets_of(joints)
     fields = {_ROTATION: joint_rotations(joints, offsets)[0]} if form.fields else {}
+    if _IMU in form.fields:
+        fields = {_IMU: _sensor_readings(source, joints, offsets, target)}
     if not all(np.isfinite(values).all() for values in fields.values()):
         raise UsageError(f"{source.name}: some bones have no length, so that their joints have no rotation; repair the clip")
     label, texts = label_in_words(source)
@@ -263,6 +267,14 @@ def _clip(source: SourceClip, name: str, form: ExportFormat, target_fps: float |
         fields=fields,
         given_label=label,
     )
+
+
+def _sensor_readings(source: SourceClip, joints: Array, offsets: Array, fps: float) -> Array:
+    """Return the field `imu` of a clip; the person who wears the sensors follows from the name of the subject or clip."""
+    smoothing = max(SMOOTHING, 1 / min(source.fps, fps))
+    ideal = clip_readings(joints, fps, READINGS * fps, offsets, stature_of(offsets), smoothing)
+    person, clip = (zlib.crc32(name.encode()) for name in (source.subject or source.name, source.name))
+    return worn_readings(ideal, 0, person, clip, 0).reshape(len(joints), READINGS, *ideal.shape[1:])
 
 
 def label_in_words(source: SourceClip, table: Mapping[str, Label] | None = None) -> tuple[str, tuple[str, ...]]:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
@@ -115,6 +116,24 @@ def test_a_file_alone_may_be_named(walk: Path, tmp_path: Path, capsys: pytest.Ca
 def test_formats_that_only_others_read_are_written(walk: Path, form: str, tmp_path: Path) -> None:
     assert convert_clips([walk], form, tmp_path / "out", workers=1).failures == []
     assert max(path.stat().st_size for path in (tmp_path / "out").rglob("*.*")) > 5000
+
+
+def test_readings_of_sensors_are_written_in_three_formats(walk: Path, tmp_path: Path) -> None:
+    for form in ("imu", "imu-parquet", "unimts"):
+        assert convert_clips([walk], form, tmp_path / form, workers=1).clips == ["bend_01"]
+    with np.load(tmp_path / "imu/bend_01.npz") as stored:
+        arrays = dict(stored)
+    names = arrays["placements"].tolist()
+    assert (arrays["rate"], arrays["acceleration"].shape, len(names)) == (4 * FPS, (320, 17, 3), 17)
+    assert np.median(np.linalg.norm(arrays["acceleration"], axis=-1)) == pytest.approx(9.81, rel=0.05)
+    table = pq.read_table(tmp_path / "imu-parquet/bend_01.parquet").to_pydict()
+    wrist = arrays["angular_velocity"][:, names.index("left_wrist"), 2]
+    np.testing.assert_array_equal(np.float32(table["left_wrist_angular_velocity_z"]), wrist)
+    assert table["time"][-1] == pytest.approx(319 / 200)
+    sim = np.load(tmp_path / "unimts/sim/bend_01.npy")
+    assert sim.shape == (32, 22, 6)
+    assert (tmp_path / "unimts/aug_texts/bend_01.txt").read_text() == "bend\n"
+    np.testing.assert_allclose(np.linalg.norm(sim[0, JOINTS.index("head"), :3]), 9.81, rtol=0.1)
 
 
 def test_files_of_one_name_are_all_kept(walk: Path, tmp_path: Path) -> None:
