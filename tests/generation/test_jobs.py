@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -19,11 +18,23 @@ import pytest
 from posegen.foundations.errors import PosegenError
 from posegen.generation.jobs import DIED, SHORT_OF_MEMORY, LostJob, TimeLimit, run_jobs
 from tests.generation.runs import workers_of
+from tests.generation.small_jobs import (
+    THREADS,
+    at_the_same_time,
+    fail,
+    fail_unsendably,
+    import_path,
+    note,
+    process,
+    slow_square,
+    square,
+    square_or,
+    store_and_die,
+    write_soon,
+)
 
 # A thread of loky may look for a job that the end of its workers has removed. Nothing depends on it then.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-
-THREADS = "OMP_NUM_THREADS"
 
 
 MEASURE = """
@@ -48,52 +59,8 @@ print(kept, faults(20))
 """
 
 
-def square(job: int) -> int:
-    """Return the square."""
-    return job * job
-
-
 IMPORT = partial(square, 0)
 """Loads this module in a worker before its first job, whose time is limited."""
-
-
-def process(job: int) -> tuple[int, str | None]:
-    """Return the process of a job and its thread limit."""
-    time.sleep(0.02)
-    return os.getpid(), os.environ.get(THREADS)
-
-
-def import_path(job: int) -> tuple[list[str], bool]:
-    """Return the import path of a worker, and whether it started without the current folder."""
-    del job
-    return sys.path, sys.flags.safe_path
-
-
-def slow_square(job: int) -> int:
-    """Return the square after a moment."""
-    time.sleep(0.05)
-    return job * job
-
-
-def square_or(job: int, *, notes: Path, how: str, deadly: int = 1, times: int = 1) -> int:
-    """At one job, the first few times: die, hang asleep or stopped, or run out of memory."""
-    time.sleep(0.01)
-    if job == deadly:
-        with (notes / "tries").open("a") as file:
-            file.write("x")
-        if len((notes / "tries").read_text()) <= times:
-            if how == "memory":
-                raise MemoryError
-            if how != "sleep":
-                os.kill(os.getpid(), signal.SIGKILL if how == "die" else signal.SIGSTOP)
-            time.sleep(1000)
-    return job * job
-
-
-def fail(job: int) -> int:
-    """Raise an error."""
-    msg = f"job {job}"
-    raise LookupError(msg)
 
 
 @pytest.fixture(autouse=True)
@@ -190,19 +157,6 @@ def test_a_job_out_of_memory_is_tried_again_alone(tmp_path: Path) -> None:
     assert set(run_jobs(make, range(3), 1)) == {0, 4, LostJob(1, False, SHORT_OF_MEMORY)}
 
 
-def at_the_same_time(job: int, *, notes: Path) -> int:
-    """Return the number of jobs that run now. The first one finds too little memory."""
-    own = notes / f"{job}-running"
-    own.touch()
-    time.sleep(0.1)
-    count = len(list(notes.glob("*-running")))
-    own.unlink()
-    if job == 0 and not (notes / "short").exists():
-        (notes / "short").touch()
-        raise MemoryError
-    return count
-
-
 @pytest.mark.slow
 def test_too_little_memory_halves_the_work_at_a_time(tmp_path: Path) -> None:
     counts = list(run_jobs(partial(at_the_same_time, notes=tmp_path), range(24), 4, load=IMPORT))
@@ -226,18 +180,6 @@ def test_an_exception_of_a_job_is_raised() -> None:
         list(run_jobs(fail, range(4), 2))
 
 
-class UnsendableError(Exception):
-    """An exception that another process cannot receive."""
-
-    def __reduce__(self) -> str:
-        raise TypeError("it stays here")
-
-
-def fail_unsendably(job: int) -> int:
-    """Raise it."""
-    raise UnsendableError(job)
-
-
 def test_an_exception_that_cannot_be_sent_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     assert list(run_jobs(fail_unsendably, [1], 2)) == [LostJob(1, True, DIED)]
     assert "UnsendableError: 1" in capfd.readouterr().err
@@ -257,22 +199,9 @@ def test_workers_that_cannot_start_are_reported() -> None:
         list(run_jobs(square, range(4), 2, load=partial(os._exit, 3)))
 
 
-def note(folder: Path) -> None:
-    """Note the process."""
-    (folder / str(os.getpid())).touch()
-
-
 def test_a_worker_loads_before_its_first_job_and_does_many(tmp_path: Path) -> None:
     outcomes = list(run_jobs(process, range(8), 2, load=partial(note, tmp_path)))
     assert {str(pid) for pid, _ in outcomes} == {path.name for path in tmp_path.iterdir()}
-
-
-def store_and_die(job: int, *, folder: Path) -> int:
-    """Store the result of job 2, and die before it is sent."""
-    (folder / f"{job}-{os.getpid()}").touch()
-    if job == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return job
 
 
 @pytest.mark.slow
@@ -302,12 +231,6 @@ def test_an_error_of_the_jobs_themselves_is_raised() -> None:
 
     with pytest.raises(LookupError, match="no more jobs"):
         list(run_jobs(square, jobs(), 2))
-
-
-def write_soon(job: Path) -> None:
-    """Write a file after a moment."""
-    time.sleep(0.05)
-    job.touch()
 
 
 def test_no_job_is_done_after_the_end(tmp_path: Path) -> None:

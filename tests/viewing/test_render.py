@@ -41,7 +41,7 @@ def pixels_of(picture, colour, near=40):
 class TestGif:
     @pytest.mark.parametrize(
         ("frames", "fps", "shown", "each"),
-        [(30, 25, 30, {40}), (30, 20, 30, {50}), (60, 60, 30, {30, 40}), (120, 120, 30, {30, 40})],
+        [(10, 25, 10, {40}), (10, 20, 10, {50}), (18, 60, 9, {30, 40}), (36, 120, 9, {30, 40})],
     )
     def test_has_its_frames_and_lasts_as_long_as_the_sequence(self, tmp_path, frames, fps, shown, each):
         path = draw(gliding(frames), CAPTION, fps, tmp_path / "a.gif")
