@@ -23,7 +23,7 @@ _CHANGING = frozenset(("direction", "path", "backward", "sideways", "in_place", 
 _MOST_OF_AN_ARC = 300
 """Degrees; more are a circle."""
 _MOVED = frozenset(("side", "direction", "path", "steps", "backward", "sideways"))
-"""Kinds of details of which one alone repeats an action, as in "steps to the left, then to the right"."""
+"""Kinds of details that repeat an action by themselves, as in "steps to the left, then to the right"."""
 
 
 class ParsedCaption(NamedTuple):
@@ -87,7 +87,7 @@ class _Parser:
         self.statements: list[Statement] = []
         self.unknown: list[tuple[int, int]] = []
         self.explained: frozenset[int] = frozenset()
-        # The segment of a walk of which only steps are named.
+        # The segment of a walk whose text names only steps.
         self.stepping = (-1, -1)
         self.place = ""
         self.actor = 0

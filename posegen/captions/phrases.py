@@ -68,7 +68,7 @@ class CaptionInputs(NamedTuple):
     during : for each segment, the number of the one that continues meanwhile without being stated again; -1 for none
     scene : of each sequence, what its words depend on in addition to its segments, as bytes
     whole : of each segment, 8 bytes: its planned segment, its role in an event, and its facts
-    people : actors of all sequences, each of which has room for `most` and has `present`
+    people : actors of all sequences, with room for `most` each, and `present`
     """
 
     bounds: list[int]
@@ -225,7 +225,7 @@ def word_segments(
     described : int [k]
         Numbers of the segments that are to be described.
     choices : int [segments]
-        The number by which the clause of each is chosen.
+        The number that chooses the clause of each.
     identity : float
         See :class:`Wording`.
     """
@@ -319,7 +319,7 @@ def _stated_events(actor: Actor, frames: Sequence[int], kind: str, most: int | N
 
 
 def _continues(claims: Sequence[tuple[str, str]], before: Sequence[tuple[str, str]], inputs: CaptionInputs, row: int) -> bool:
-    """Return whether an event is worded as the continuation of the same action, of which claims were made just `before`."""
+    """Return whether an event is worded as the continuation of the same action, after the claims just `before`."""
     if inputs.during[row] >= 0 or any(kind == "count" for kind, _ in before):
         return False  # the count is that of one event
     return claims == before or (all(claim in before for claim in claims) and bool(inputs.over[row] < 0))

@@ -181,7 +181,7 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
 
 
 def join_paths(scenes: Scenes) -> Scenes:
-    """Return scenes in which each path is one segment, with the sum of its turns; the segments behind its first are unused."""
+    """Return scenes in which each path is one segment, with the sum of its turns; its other segments are unused."""
     if not (scenes.path == CONTINUED).any():
         return scenes
     end, turn = scenes.end.copy(), scenes.turn.copy()

@@ -252,7 +252,7 @@ class Header:
         return (*self.fields, *(field for layer in self.layers for field in layer.fields))
 
     def shards(self) -> int:
-        """Return the number of shards, the last of which may be partly filled."""
+        """Return the number of shards; the last one may be partly filled."""
         return -(-self.samples // self.shard)
 
     def field(self, name: str) -> ArrayField:

@@ -32,7 +32,7 @@ class MixSource:
     """The chunks of several sources, one after another; see :class:`posegen.dataset.batches.Source`.
 
     Each dataset has splits by its own seed, see :meth:`used`; `seed` is that of the first one. `samples` is the number of
-    positions of samples in an epoch, of which those behind the end of a dataset are not used.
+    positions of samples in an epoch, those after the end of a dataset are not used.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ _INDEXES = 1024
 
 
 class ReadCache:
-    """Bytes by name, of which nothing is removed.
+    """Bytes by name; nothing is removed.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Overlays: data of a later stage that is stored beside a dataset, in parts, each of which is complete when it has a receipt.
+"""Overlays: data of a later stage that is stored beside a dataset, in parts; a part is complete when it has a receipt.
 
 Embeddings, the index of search and paraphrases are overlays. Each has a folder ``DATASET/KIND/NAME`` with a
 header, its parts, and ``receipts/KIND/00000.json``, written last. Not responsible for the content of parts.
@@ -202,7 +202,7 @@ def read_part_table(
 
 
 def overlay_hint(folder: AnyPath) -> str:
-    """Return the hint for an overlay of which something is damaged or missing."""
+    """Return the hint for a damaged or incomplete overlay."""
     command = f"posegen {layout.OVERLAYS[folder.parent.name]} {folder.parent.parent}"
     return f"Run the same `{command}` command again: it makes only what is damaged or missing"
 

@@ -324,7 +324,7 @@ class Dataset:
 
     @cached_property
     def hidden_shards(self) -> int:
-        """Number of shards behind the visible samples: a run that extends the dataset has not ended, or was stopped."""
+        """Number of shards after the visible samples: a run that extends the dataset has not ended, or was stopped."""
         return sum(shard >= self.header.shards() for shard in list_receipts(self.path))
 
     @property

@@ -120,7 +120,7 @@ def _split_groups(groups: NDArray[Any], seed: int) -> dict[str, NDArray[Any]]:
 def _spread_categories(
     splits: dict[str, NDArray[Any]], groups: NDArray[Any], categories: NDArray[Any], seed: int
 ) -> dict[str, NDArray[Any]]:
-    """Return splits of which none lacks a category of three groups or more: as few groups as possible are moved."""
+    """Move as few groups as possible so that each split has every category of three groups or more."""
     from posegen.foundations.randomness import Stream, uniform
 
     numbers, group = np.unique(groups, return_inverse=True)

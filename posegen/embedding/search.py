@@ -354,7 +354,7 @@ def open_search(
     Raises
     ------
     UsageError
-        If there are no embeddings, several of which none is named, or if their encoder is not available.
+        If there are no embeddings, if there are several and none is named, or if their encoder is not available.
     PosegenError
         If the dataset or its embeddings are damaged, or another encoder has the name of theirs.
     """

@@ -55,7 +55,7 @@ class FineTuning:
     rate, decay, clip, warmup : float
         Highest learning rate, weight decay, largest norm of the gradient, share of the steps in which the rate rises.
     checks : int
-        Number of evaluations of the measure, by the best of which the weights are selected.
+        Number of evaluations of the measure; the weights of the best one are kept.
     patience : int or None
         End after this number of checks without improvement.
     precision : str or None

@@ -94,14 +94,14 @@ class FieldArray:
     ----------
     name : str
     axes : mapping of str to sequence of str, or int
-        Each dimension behind those of `per`: the names along it, or its size where they have none.
+        Each dimension after those of `per`: the names along it, or its size where they have none.
     dtype : str
     fill : float or int
         Value that means absent.
     attributes : mapping
         Plain data for the reader, such as `units`.
     per : tuple of str
-        Leading dimensions behind sample and variant: ("actor", "frame"), ("frame",), ("actor",) or ().
+        Leading dimensions after sample and variant: ("actor", "frame"), ("frame",), ("actor",) or ().
     """
 
     name: str

@@ -55,7 +55,7 @@ class _Use:
     ahead: Array
     """Direction that the body faces, [frame, 2]: x and z."""
     windows: list[tuple[int, int]]
-    """First frame of each repetition, and the frame behind its last."""
+    """First frame of each repetition, and the frame after its last."""
     fps: float
     radius: float
 

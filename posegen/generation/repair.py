@@ -132,9 +132,9 @@ class RepairResult:
     made : tuple of int
         Shards that were generated again.
     dropped : tuple of int
-        Unfinished shards behind the end of the dataset, whose files were removed.
+        Unfinished shards after the end of the dataset; their files were removed.
     derived : tuple of str
-        Layers of which shards were derived again.
+        Layers with shards that were derived again.
     left : tuple of Problem
         Remaining problems.
     """
@@ -208,7 +208,7 @@ def repair(
 
 
 def _sample_count(path: AnyPath, header: Header) -> int:
-    """Return the number of samples after the repair: the published ones, and those of complete shards behind them."""
+    """Return the number of samples after the repair: the published ones, and those of complete shards after them."""
     last = expected_shards(path, header, locked=True) - 1
     if last < header.shards():
         return header.samples

@@ -90,7 +90,7 @@ class ShardJob:
 
     @property
     def stop(self) -> int:
-        """The sample behind the last."""
+        """The sample after the last."""
         return self.start + self.header.count(self.shard)
 
 

@@ -161,7 +161,7 @@ def cast(config: Config, samples: Array, attempt: ArrayLike, candidates: Candida
 
 
 def _different(draws: Array, count: int, first: Array) -> Array:
-    """Draw different numbers below `count` for the actors of each sample, of which the first actor's are given."""
+    """Draw different numbers below `count` for the actors of each sample; those of the first actor are given."""
     chosen = np.empty(draws.shape, np.int64)
     chosen[:, 0] = first
     for actor in range(1, draws.shape[1]):

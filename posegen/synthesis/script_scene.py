@@ -43,7 +43,7 @@ _SLOWER, _FASTER = 0.85, {"walk": 1.15, "run": 1.3}
 """Factors on the bounds of speed words, so that the speed is clearly beyond them; a run takes long to accelerate."""
 _LONGER = 2.5
 _SECONDS_EACH = {"steps": 0.55, "distance": 0.8}
-"""Seconds of a step and of a metre, by which a plan is corrected."""
+"""Seconds of a step and of a metre, which correct a plan."""
 
 
 @dataclass(frozen=True)

@@ -188,7 +188,7 @@ class _Attempt:
 
 @stage("plan")
 def _plan_attempts(config: Config, library: Library, samples: Array, number: int) -> list[Scenes]:
-    """Plan an attempt at samples, and the next one: for the few samples of a further attempt, that takes hardly longer."""
+    """Plan an attempt at samples, and the next one: for the few samples of a further attempt, that takes little longer."""
     numbers = [number] if number in (0, MAX_RESAMPLES, MAX_QUOTA_RESAMPLES) else [number, number + 1]
     planned = plan_scenes(config, library, np.tile(samples, len(numbers)), np.repeat(numbers, len(samples)))
     rows = np.arange(len(planned)).reshape(len(numbers), -1)

@@ -21,7 +21,7 @@ FEW = {"steps": 4.0, "distance": 3.0}
 _UNSHOWN = ("modifier", "object", "start", "return", "time", "backward", "sideways", "in_place")
 """Kinds of statements that nothing in the motion is made for."""
 _LISTED = ("side", "count", "speed", "direction", "degrees", "path")
-"""Kinds of statements of which an action has words for some values."""
+"""Kinds of statements for which an action may have words for only some values."""
 _FEET = ([0, 1], [2, 3])
 """Contacts of the left and of the right foot."""
 _MOST_SUGGESTED, _MOST_EXPLAINED = 8, 20

@@ -336,7 +336,7 @@ def cross_validate(
 
 
 def errors(scores: Array, label: Array, columns: Columns) -> Array:
-    """Return the error of each row by which candidates are compared: the log loss, SMAPE as a share, or the absolute error."""
+    """Return the error of each row, which compares candidates: the log loss, SMAPE as a share, or the absolute error."""
     if columns.categories:
         return -np.log(np.maximum(scores[np.arange(len(label)), label.astype(np.int64)], _LEAST_PROBABILITY))
     if columns.is_ratio:

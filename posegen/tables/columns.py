@@ -36,9 +36,9 @@ class Columns:
     categories : tuple of str
         Names of the categories; none for a number.
     is_ratio : bool
-        Whether the label is a positive number, of which the logarithm is trained.
+        Whether the label is a positive number: the model learns its logarithm.
     texts, numbers, small : tuple of str
-        Columns of texts, of numbers, and of texts of which there are few.
+        Columns of texts, of numbers, and of few distinct texts.
     vectors : dict of str to int
         Columns of vectors with their dimension.
     pair : tuple of str

@@ -169,7 +169,7 @@ class Tuner:
         scores : float64 [row of held, category or 1]
             Calibrated scores of the other model, in cross-validation.
         tolerance : float
-            Standard errors by which the error of the average may be larger; by which it must be smaller if negative.
+            Standard errors that the error of the average may be larger; if negative, that it must be smaller.
 
         Returns
         -------

@@ -190,7 +190,7 @@ def generate_poses(model: nn.Module, text: Tensor, length: Tensor, noise: Tensor
     Returns
     -------
     Tensor [clip, frame, number]
-        Frames behind the length of a clip are meaningless.
+        Frames after the length of a clip are meaningless.
     """
     clips = []
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""The time, memory and disk space of a training run, estimated by a pilot run: a few steps of it, of which nothing is kept.
+"""The time, memory and disk space of a training run, estimated by a pilot run: a few steps of it; nothing is kept.
 
 The steps are those of the run itself, with its optimiser, its loading processes and its checkpoint, because the memory and the
 time of a model's forward and backward pass alone are less than half of what a run of a small model takes.

@@ -34,7 +34,7 @@ _MOST_THREADS = 16
 _MOST_ON_CPU = 32
 """Largest micro-batch on a CPU, of tasks whose loss does not need the whole batch."""
 _TRIED = {"cpu": 4, "cuda": 32}
-"""Clips of the step by which the memory of a clip is measured. On a GPU, gradients and workspaces count as theirs."""
+"""Clips of the step that measures the memory of a clip. On a GPU, gradients and workspaces count as theirs."""
 _MEMORY_SHARE = 0.7
 _MIN_UTILISATION = 0.8
 

@@ -134,7 +134,7 @@ SPACING = 0.5
 HEAD_RADIUS = 0.095
 LIMB_WIDTH = 0.05
 ACTOR_SHADES = (0.0, 0.45, 0.25, 0.6)
-"""Share by which the colours of each actor are lightened."""
+"""Share of white in the colours of each actor."""
 _DOT = np.array([[0.0, 0.0], [1e-4, 0.0]])
 """A line so short that its round ends are a dot."""
 

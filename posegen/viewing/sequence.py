@@ -108,7 +108,7 @@ def _runs(labels: Iterable[str]) -> list[tuple[int, int, str]]:
 
 
 def _intervals(true: Array) -> list[tuple[int, int]]:
-    """Return the first frame of each interval of True, and the frame behind its last."""
+    """Return the first frame of each interval of True, and the frame after its last."""
     return [(first, last) for value, first, last in label_intervals(true.tolist()) if value]
 
 
@@ -127,7 +127,7 @@ GRID = 1024
 """Steps per metre: positions are shown within half a millimetre."""
 _LARGEST = 32_767
 _SAME = 1e-4
-"""Metres by which positions of copies may differ: less than the grid can show."""
+"""Largest difference of positions of copies, metres: less than the grid can show."""
 _FLIPPED = np.array([-1.0, 1.0, 1.0])
 
 
@@ -207,7 +207,7 @@ _STOPS = frozenset(".;!?,")
 
 
 def pieces_of(text: str, statements: Sequence[Mapping[str, Any]], library: Library) -> list[Piece]:
-    """Divide a caption into pieces, each of which describes some segments, or none.
+    """Divide a caption into pieces that each describe some segments, or none.
 
     Parameters
     ----------

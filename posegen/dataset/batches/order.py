@@ -101,7 +101,7 @@ class Order:
 
     @property
     def chunks(self) -> int:
-        """Number of chunks of samples, the last of which may be short."""
+        """Number of chunks of samples; the last one may be short."""
         return -(-self.samples // self.chunk)
 
     @property

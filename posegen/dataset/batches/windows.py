@@ -88,7 +88,7 @@ class Source(Protocol):
         variants : sequence of int
             Indices of the variants to load.
         into : mapping of str to ndarray [variant, chunk, *shape]
-            Destination of each array to load, C-contiguous; values behind the chunk's samples have no meaning.
+            Destination of each array to load, C-contiguous; values after the chunk's samples have no meaning.
         columns : tuple of str
             Columns of the table of sequences, :data:`CAPTIONS` as lists of texts.
 

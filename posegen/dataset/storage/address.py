@@ -17,7 +17,7 @@ AnyPath: TypeAlias = Path | BucketPath
 Storage: TypeAlias = Folder | BucketPath
 """A file or a folder at a path: both have the same methods. A bucket has neither locks nor temporary files: `local` is None."""
 Writer: TypeAlias = BackgroundWriter | BucketWriter
-"""Writes the files of a shard, of which none is visible before `place` or `commit`."""
+"""Writes the files of a shard; none is visible before `place` or `commit`."""
 
 
 def storage_of(path: str | AnyPath) -> Storage:

@@ -110,7 +110,7 @@ class BucketPath:
 
     @property
     def name(self) -> str:
-        """Part of the name behind the last slash."""
+        """Part of the name after the last slash."""
         return self.key.rpartition("/")[2]
 
     def resolve(self) -> BucketPath:

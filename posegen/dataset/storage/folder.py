@@ -233,7 +233,7 @@ def sync_folder(folder: Path) -> None:
 def sync_files(folder: Path, names: Sequence[str]) -> dict[str, tuple[int, str]]:
     """Sync files of a folder to the disk, and return the size and XXH3-128 hash of each by name.
 
-    To sync many small files one after another takes 20 times as long as with several threads, each of which takes its share: a
+    To sync many small files one after another takes 20 times as long as with several threads that share the work: a
     future for each file would take as much processor time as the rest.
     """
     found: dict[str, tuple[int, str]] = {}

@@ -27,7 +27,7 @@ from posegen.foundations.randomness import Stream, uniform
 from posegen.foundations.skeleton import JOINTS, PARTS
 
 ABSENT = -1
-"""Value of labels in frames behind the end of a clip."""
+"""Value of labels in frames after the end of a clip."""
 
 ACTOR = "actor"
 """Name of the axis of actors in the shape of a recipe."""

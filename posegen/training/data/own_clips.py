@@ -43,7 +43,7 @@ class OwnClips:
     identity : str
         Hash of joints and classes.
     notes : tuple of str
-        Which files and clips are left out, and why; of which clips not all frames are used.
+        Which files and clips are left out, and why; clips with frames that are not used.
     """
 
     path: Path
@@ -64,7 +64,7 @@ class OwnClips:
         return Origin(str(self.path), ("own",), 20, 1, partial(_load_own, self))
 
     def padded(self, which: Array) -> dict[str, Array]:
-        """Return clips as arrays of a dataset with one actor: joints, NaN behind each clip, and the class as action."""
+        """Return clips as arrays of a dataset with one actor: joints, NaN after each clip, and the class as action."""
         frames = max(len(clip) for clip in self.joints)
         names = sorted(set(self.words))
         joints = np.full((len(which), 1, frames, len(JOINTS), 3), np.nan, np.float32)

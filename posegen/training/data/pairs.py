@@ -115,7 +115,7 @@ def read_captions(source: str, most: int | None = None) -> OwnPairs:
 
 
 def read_pairs(path: Path, columns: Sequence[str], score: str | None) -> OwnPairs:
-    """Read the pairs of a table and divide them into splits, of which no two share a text where that is possible.
+    """Read the pairs of a table and divide them into splits that share no text, where that is possible.
 
     Raises
     ------

@@ -231,7 +231,7 @@ class Denoiser(NormalisedEncoder):
     def normalise_by(self, mean: Array, spread: Array) -> None:
         """Set the mean and the standard deviation of the poses. They are saved with the weights.
 
-        All rotations share one deviation, and all contacts: otherwise a joint that hardly turns, and its noise, would weigh as
+        All rotations share one deviation, and all contacts: otherwise a joint that turns little, and its noise, would weigh as
         much as a shoulder. The few numbers of the root decide where everything is, so they weigh more, and so do relations.
         """
         common = np.array(spread, np.float64)
@@ -251,7 +251,7 @@ class Denoiser(NormalisedEncoder):
         time : Tensor [clip]
             0 is noise, 1 motion.
         length : Tensor [clip]
-            Number of frames of each clip. Frames behind it are ignored.
+            Number of frames of each clip. Later frames are ignored.
         text : Tensor [clip, given]
             Embeddings of captions.
         has_caption : bool Tensor [clip]
