@@ -160,19 +160,27 @@ def _connected(scheduler: str) -> Iterator[Any]:
 
 @contextmanager
 def _watched(client: Any) -> Iterator[None]:
-    """Raise PosegenError in the main thread once the connection to a scheduler is lost: joblib would wait for its results."""
+    """Raise PosegenError once the connection to a scheduler is lost: joblib would wait for its results.
+
+    A call to the scheduler fails at once. A timer in the main thread looks at the connection while there is none.
+    """
+    from distributed.comm import CommClosedError
+
+    lost = "the connection to the scheduler was lost. Complete shards are kept: run the same command again"
 
     def look(number: int, frame: FrameType | None) -> None:
         if client.status != "running":
-            raise PosegenError("the connection to the scheduler was lost. Complete shards are kept: run the same command again")
+            raise PosegenError(lost)
 
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, look)
-    signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS, _SECONDS_BETWEEN_LOOKS)
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGALRM, look) if is_main else None
     try:
+        if is_main:
+            signal.setitimer(signal.ITIMER_REAL, _SECONDS_BETWEEN_LOOKS, _SECONDS_BETWEEN_LOOKS)
         yield
+    except CommClosedError as error:
+        raise PosegenError(lost) from error
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        if is_main:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)

@@ -131,7 +131,11 @@ def test_what_cannot_be_used_is_refused(small: Config, tmp_path: Path, monkeypat
     assert [main([*command, name]) for name in ("dask", "nowhere")] == [2, 2]
 
 
-def test_a_scheduler_that_dies_is_reported(small: Config, tmp_path: Path) -> None:
+@pytest.mark.parametrize("looks", [0.5, 5.0], ids=["while results are awaited", "by the next call"])
+def test_a_scheduler_that_dies_is_reported(
+    looks: float, small: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("posegen.generation.backends._SECONDS_BETWEEN_LOOKS", looks)
     options = ("--no-dashboard", "--host", "127.0.0.1")
     module = [sys.executable, "-m"]
     with subprocess.Popen(
