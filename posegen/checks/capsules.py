@@ -20,7 +20,7 @@ BLOCK = 64
 VECTOR = 3 * BLOCK
 """Size of a vector over the frames of a block: x in all frames, then y, then z."""
 DEEPEST = 0.02
-"""Metres by which capsules may overlap: flesh yields."""
+"""Largest allowed overlap of capsules, metres: flesh yields."""
 
 UPPER_ARM = 0.02
 """Radius of the upper arm as a fraction of stature; upper arms are checked against other people only."""
@@ -46,7 +46,7 @@ PASSING = np.float32(0.05)
 of it, has gone through it.
 """
 STRICTER = 0.001
-"""Metres by which this limit is stricter, so that rounding does not matter to another measurement."""
+"""Metres subtracted from this limit, so that rounding does not matter to another measurement."""
 
 ALLOWED = np.float32(DEEPEST - STRICTER)
 PAIR_ENDS = np.array([[JOINTS.index(joint) for part in pair for joint in CAPSULES[part][:2]] for pair in PAIRS])

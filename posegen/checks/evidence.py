@@ -30,7 +30,7 @@ UNKNOWN = -1
 PROMINENCE = 0.2
 """A peak must exceed the valleys on both sides by this share of the signal's range."""
 MIN_SIDE_DIFFERENCE = 0.01
-"""Metres by which the mean of one side's signal must exceed the other's."""
+"""Smallest difference, in metres, between the mean signals of the two sides."""
 STRIDE_SECONDS = 0.48
 """Speed is distance over this time, about one step, so that sway of the pelvis does not count."""
 HIP_OVER_ANKLE = 0.92
@@ -197,7 +197,7 @@ class Evidence(NamedTuple):
     repetitions : int32 [n]
         Repetitions, UNKNOWN where the action has no sign for them.
     turn : float64 [n]
-        Degrees by which the hips turn; left positive.
+        Turn of the hips in degrees; left positive.
     slower, faster : float64 [n, k]
         Share of the time in which the pelvis is slower, or faster, than the k-th speed bound.
     shapes : bool [n, len(SHAPES)]
@@ -253,7 +253,7 @@ def prevailing_side(joints: Array, signal: int, sign: int, left: Array, right: A
 
 @kernel
 def turn_angle(joints: Array) -> Scalar:
-    """Return the radians by which the hips turn from the first frame to the last, left positive, whole turns included."""
+    """Return the turn of the hips, in radians, from the first frame to the last, left positive, whole turns included."""
     angle = 0.0
     x, z = left_of(joints, 0, HIPS)
     for f in range(1, len(joints)):

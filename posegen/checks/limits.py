@@ -131,7 +131,7 @@ def check_limits(
     scenes : Scenes
         Of that variant: who is present, and for how many frames.
     library : Library
-        Of the actions, some of which widen ranges.
+        Of the actions; some of them widen ranges.
     fps : float
         Frames per second.
     skeleton : str

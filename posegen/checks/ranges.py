@@ -59,7 +59,7 @@ def rest_angles(rest: Array) -> dict[str, float]:
 
 
 def _leans(ahead: float, up: float) -> float:
-    """Return the degrees by which a direction leans ahead, by a series: the last bit of NumPy depends on the machine."""
+    """Return the forward lean of a direction in degrees, by a series: the last bit of NumPy depends on the machine."""
     tangent = ahead / (float(np.sqrt(ahead * ahead + up * up)) + up)  # of half the angle
     for _ in range(3):
         tangent /= 1.0 + float(np.sqrt(1.0 + tangent * tangent))
@@ -207,9 +207,9 @@ def fill_angles(columns: Array, pelvis: Array, chest: Array, out: Array) -> None
 
 
 TOLERANCE = 5.0
-"""Degrees by which a range may be exceeded: the accuracy of angles that are computed from joint centres."""
+"""Degrees that a joint may be beyond its range: the accuracy of angles that are computed from joint centres."""
 STRICTER = 0.2
-"""Degrees by which this limit is stricter, so that rounding does not matter to another measurement."""
+"""Degrees subtracted from this limit, so that rounding does not matter to another measurement."""
 PASSING_SECONDS = 0.5
 """Duration of the transitions before the label of an action begins and after it ends, in which its ranges hold, too."""
 

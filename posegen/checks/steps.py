@@ -11,7 +11,7 @@ from posegen.foundations.scene import BOTH
 from posegen.foundations.skeleton import JOINTS
 
 SWING_SPEEDS, SWING_SECONDS, STEP_LENGTH = (0.4, 0.6), 0.12, 0.15
-"""Metres per second from which a foot swings, each of which must give the same steps; least seconds and metres of a step."""
+"""Speeds from which a foot swings, in metres per second: all must give the same steps; least seconds and metres of a step."""
 AWAY, NEAR_START, LESS_FAR = 1.2, 0.4, 0.6
 """Metres from the initial position that are away from it, and at it; share of the distance that is left on the way back."""
 _BACK, _THERE = RETURNS.index("back"), RETURNS.index("there")

@@ -41,9 +41,9 @@ of the mean length of their arms."""
 
 _SIDES = ("near", "far", "both")
 _BELOW, _BEYOND = 20.0, 5.0
-"""Degrees by which a pose may lie below and beyond a range: it is relative to standing, in which limbs are bent a little."""
+"""Degrees that a pose may lie below and beyond a range: it is relative to standing, in which limbs are bent a little."""
 _MOVED_BELOW = 45.0
-"""Degrees by which a movement may lie below a range: its terms are added as if all were lowest at once."""
+"""Degrees that a movement may lie below a range: its terms are added as if all were lowest at once."""
 _WRITTEN = {*CENTRAL_CHANNELS, *(f"{side}_{c}" for side in _SIDES for c in (*SIDED_CHANNELS, *HAND_CHANNELS))}
 
 

@@ -116,7 +116,7 @@ class GaitStyle(Renamed):
     stance : share of the stride for which a foot is on the ground; replaces the default of the gait
     clearance : smallest distance in metres between sole and floor in mid swing
     width : metres added to the distance between the feet
-    limp : share of the stride by which the stance of the near, injured leg is shorter
+    limp : share of the stride that the stance of the near, injured leg lacks
     rise : metres that each step climbs; negative descends
     fixed_parts : parts that keep the pose instead of swinging with the gait
     """
@@ -164,7 +164,7 @@ class Strategy(StrictModel):
 
 
 class Action(Renamed):
-    """One action: the keys of all actions. What else there is depends on `support`, by which one of the classes below is made.
+    """One action: the keys of all actions. `support` selects the class below with the other keys.
 
     An action has three stages: `enter` (from standing into its pose), the cycle, repeated or held, and `exit` (back to
     standing). Keys shape a stage; at the end of `enter` and during the cycle the channels have the values of `pose`.

@@ -98,7 +98,7 @@ class Travel(StrictModel):
 
 
 _STEP_WEIGHT = 0.035
-"""Leg lengths by which the pelvis moves over the foot that stands while the other one steps into a stance."""
+"""Leg lengths that the pelvis moves over the foot that stands while the other one steps into a stance."""
 
 
 class Stance(StrictModel):
@@ -108,7 +108,7 @@ class Stance(StrictModel):
 
     Attributes
     ----------
-    out, back : lifts of that foot by which it leaves its place, and returns
+    out, back : lifts with which that foot leaves its place, and returns
     forward, aside : where it stands in between, in leg lengths from its place; the pelvis follows by half
     weight : share of the performances of such a strategy
     """

@@ -285,7 +285,7 @@ def put(work: Array, row: int, f: int, value: Vector) -> None:
 
 @kernel
 def rigid_axes(left: Vector, right: Vector, top: Vector) -> Rotation:
-    """Return the axes of a body of which three joints are known."""
+    """Return the axes of a body from three of its joints."""
     return frame(minus(left, right), minus(top, scaled(plus(left, right), 0.5)))
 
 
