@@ -19,7 +19,8 @@ import numpy as np
 
 from posegen.dataset import documents, files, layout, splits
 from posegen.dataset.batches import ArrayShape, Source, make_batches
-from posegen.dataset.read import Dataset, Sample, StoredSource, open_dataset
+from posegen.dataset.read import Dataset, StoredSource, open_dataset
+from posegen.dataset.sample import Sample
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError

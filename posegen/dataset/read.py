@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, overload
@@ -25,6 +25,7 @@ from posegen.dataset.counts import Counts, add_counts, count_content, labels_fie
 from posegen.dataset.embeddings import Embeddings, open_embeddings
 from posegen.dataset.header import read_config
 from posegen.dataset.receipts import Receipt, list_receipts, load_receipt, read_receipt
+from posegen.dataset.sample import Sample
 from posegen.dataset.shard_codec import as_slice, chunk_ranges, chunk_slices, decode_chunk, decode_shard, read_index
 from posegen.dataset.splits import SPLITS, in_split
 from posegen.dataset.storage.address import AnyPath, to_path
@@ -39,10 +40,8 @@ if TYPE_CHECKING:
 TEXT_EMBEDDING = "text_embedding"
 """Name of the field of batches with the embeddings of a sequence's captions, float32 [caption, dimension]."""
 
-_CACHED_ROWS = 1 << 16
-_BLOCK_BYTES = 8 << 20
-_MAX_BLOCK_BYTES = 1 << 30
-_CACHED_TABLES = 4
+_CACHED_ROWS, _CACHED_TABLES = 1 << 16, 4
+_BLOCK_BYTES, _MAX_BLOCK_BYTES = 8 << 20, 1 << 30
 
 
 class StoredSource:
@@ -187,60 +186,6 @@ def _reopen(path: AnyPath, samples: int, identity: str, fields: tuple[str, ...] 
     return StoredSource(files, fields, open_embeddings(path, encoder) if encoder else None)
 
 
-@dataclass(frozen=True, repr=False)
-class Sample:
-    """One sample with all its variants.
-
-    Attributes
-    ----------
-    index : int
-    arrays : dict of str to ndarray [variant, ...]
-        Values of each field; ``sample.joints`` is short for ``sample.arrays["joints"]``.
-    sequences : list of dict
-        Row of each variant in the table of sequences.
-    text_embedding : float32 [variant, caption, dimension]
-        Embeddings of its captions, of unit length, NaN where there is no caption; read on access.
-    """
-
-    index: int
-    arrays: dict[str, Array]
-    sequences: list[dict[str, Any]]
-    dataset: Dataset = field(compare=False)
-
-    def __repr__(self) -> str:
-        return f"<Sample {self.index}: {', '.join(self.arrays)}; {self.caption[:50]!r}>"
-
-    def __dir__(self) -> list[str]:
-        return ["index", "caption", "sequences", "show", "text_embedding", *self.arrays]
-
-    def _repr_html_(self) -> str:
-        return self.show()._repr_html_()  # type: ignore[no-any-return]
-
-    def show(self, variant: str | None = None) -> Any:
-        """Return a looping animation of a variant, of the first unless given, with its captions, as notebooks show it.
-
-        ``sample.show().save("wave.gif")`` writes it as a file (needs the extra ``view``).
-        """
-        return resolve_name("posegen.viewing.notebook:show_sample")(self.dataset, self.index, variant)
-
-    @property
-    def caption(self) -> str:
-        """The first caption of the first variant; empty if it has none."""
-        captions = self.sequences[0]["captions"] if self.sequences else ()
-        return str(captions[0]["text"]) if captions else ""
-
-    @property
-    def text_embedding(self) -> Array:
-        """Embeddings of its captions."""
-        return self.dataset.sample_embedding(self.index)
-
-    def __getattr__(self, name: str) -> Array:
-        arrays = self.__dict__.get("arrays", {})
-        if name not in arrays:
-            raise AttributeError(f"a sample has no {name!r}, only index, sequences, {', '.join(arrays)}")
-        return arrays[name]  # type: ignore[no-any-return]
-
-
 class Dataset:
     """A dataset on disk; made by :func:`open_dataset`.
 
@@ -257,8 +202,7 @@ class Dataset:
     >>> import tempfile
     >>> import posegen
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = posegen.generate("smoke", samples=4, workers=1, out=f"{folder}/motion").path
-    ...     dataset = posegen.open(path)
+    ...     dataset = posegen.open(posegen.generate("smoke", samples=4, workers=1, out=f"{folder}/motion").path)
     ...     dataset.fps, len(dataset.variants), [sample.index for sample in dataset[1:3]]
     (25, 5, [1, 2])
     """
@@ -266,8 +210,7 @@ class Dataset:
     def __init__(self, files: CheckedFiles, encoder: str | None = None) -> None:
         self.path = files.path
         self.header = files.header
-        self._files = files
-        self._encoder = encoder
+        self._files, self._encoder = files, encoder
         self._cached_table = lru_cache(_CACHED_TABLES)(self.table)
 
     def __repr__(self) -> str:
@@ -277,7 +220,7 @@ class Dataset:
         return open_dataset, (self.path, self._encoder)
 
     def __dir__(self) -> list[str]:
-        own = ("arrays", "batches", "blocks", "config", "counts", "embeddings", "fields", "fps", "header", "note", "path")
+        own = ("arrays", "batches", "config", "counts", "embeddings", "fields", "fps", "header", "note", "path")
         return [*own, "sequences", "sizes", "splits", "variants", "view"]
 
     def __len__(self) -> int:
@@ -348,10 +291,9 @@ class Dataset:
     @cached_property
     def sequences(self) -> pa.Table:
         """The table of all sequences, read on first access; :meth:`table` reads that of one shard."""
-        tables = [self.table(shard) for shard in range(self.header.shards())]
-        if not tables:
+        if not self.header.shards():
             raise PosegenError(f"{self.path}: has no samples yet. Run the same `posegen generate` command again")
-        return pa.concat_tables(tables)
+        return pa.concat_tables(self.table(shard) for shard in range(self.header.shards()))
 
     def arrays(self, field: str, samples: slice | ArrayLike | None = None) -> Array:
         """Read a field of some samples.
@@ -392,8 +334,8 @@ class Dataset:
     def rows(self, sample: int) -> list[dict[str, Any]]:
         """Read the rows of a sample, one per variant."""
         shard, position = divmod(self._index(sample), self.header.shard)
-        variants = len(self.header.variants)
-        return self._cached_table(shard).slice(position * variants, variants).to_pylist()  # type: ignore[no-any-return]
+        many = len(self.variants)
+        return self._cached_table(shard).slice(position * many, many).to_pylist()  # type: ignore[no-any-return]
 
     def table(self, shard: int, columns: Sequence[str] | None = None) -> pa.Table:
         """Read the table of the sequences of a shard, or columns of it by their Parquet paths."""

@@ -23,7 +23,7 @@ _SIZE, _PER_SECOND, _QUALITY = 240, 8.0, 50
 
 @dataclass(frozen=True, repr=False)
 class Animation:
-    """A sequence that a notebook shows as a looping picture with its captions; see :meth:`posegen.dataset.read.Sample.show`."""
+    """A sequence that a notebook shows as a looping picture with captions; see :meth:`posegen.dataset.sample.Sample.show`."""
 
     clip: Clip
 
