@@ -354,7 +354,7 @@ def _is_idle(action: Action) -> bool:
 
 @lru_cache(maxsize=8)
 def action_keys(library: Library) -> Array:
-    """Return the hash of the name of each action, uint64 [actions], which tells its draws from those for another."""
+    """Return the hash of the name of each action, uint64 [actions]: other names have other draws."""
     return np.array([xxhash.xxh3_64_intdigest(name.encode()) for name in library.actions], np.uint64)
 
 

@@ -102,7 +102,7 @@ def test_any_body_performs_what_the_clip_shows(imported: Import) -> None:
         height = recording.joints[begin:, PELVIS, 1]
         depths.append(1 - np.quantile(height, 0.1) / height[0])
     assert action.cycle > 1
-    np.testing.assert_allclose(np.mean(depths), depth, atol=0.08)
+    np.testing.assert_allclose(np.mean(depths), depth, atol=0.1)
 
 
 def test_terms_reach_the_dataset(imported: Import) -> None:
@@ -335,9 +335,11 @@ def test_an_arm_stretched_to_the_side_has_no_flexion() -> None:
 def test_arms_that_circle_hang_again_or_are_refused(plane: float, refused: bool) -> None:
     (joints,) = clips_of("squat")
     made, shoulder = joints.copy(), JOINTS.index("left_shoulder")
-    half = len(joints) // 2
-    up = np.radians(170.0) * np.clip(np.arange(len(joints)) / half, 0, 1)[:, None]
-    down = np.radians(170.0) * np.clip(np.arange(len(joints)) / half - 1, 0, 1)[:, None]
+    # The arm is up while the body stands between two squats: over a trunk that leans it would be too far back.
+    third = len(joints) // 3
+    half = third + int(joints[third : 2 * third, PELVIS, 1].argmax())
+    passed = (np.arange(len(joints)) - half) / (0.7 * FPS)
+    up, down = (np.radians(170.0) * np.clip(share, 0, 1)[:, None] for share in (passed + 1, passed))
     # Up ahead, and down at the side, ahead of the shoulders or behind them.
     side = np.array([np.cos(np.radians(plane)), 0.0, np.sin(np.radians(plane))])
     below, ahead = np.array([0.0, -1.0, 0.0]), np.array([0.0, 0.0, 1.0])

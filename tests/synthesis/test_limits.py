@@ -19,7 +19,7 @@ from posegen.library.load import load_library
 from posegen.synthesis.synthesize import MAX_RESAMPLES, Batch
 from tests.synthesis.own_library import library_folder
 
-FOLDED, SOMETIMES = 1.0, 0.6
+FOLDED, SOMETIMES = 1.0, 0.5
 """Leg lengths to the side at which nobody holds a leg within the range of the hips, and at which some do."""
 
 
