@@ -80,7 +80,7 @@ def test_commands_work_on_a_bucket(
 
 
 def test_commands_that_do_not_work_on_buckets_say_so(bucket: BucketPath, capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (f"run smoke --out {bucket}/x", f"mix {bucket}/x -o {bucket}/mix.json", f"import {bucket}/x -o library"):
+    for command in (f"run -c smoke --out {bucket}/x", f"mix {bucket}/x -o {bucket}/mix.json", f"import {bucket}/x -o library"):
         assert main(command.split()) == 2
         assert "is an address; name a local folder or file" in capsys.readouterr().err
 

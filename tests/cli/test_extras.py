@@ -24,7 +24,7 @@ MODULES = {"faiss-cpu": "faiss", "pillow": "PIL", "scikit-learn": "sklearn"}
 """Modules whose name differs from that of their distribution."""
 COMMANDS = {
     "train smoke --task action": "train",
-    "run smoke --out made": "train",
+    "run -c smoke --out made": "train",
     "animate nowhere walk -o made.npz": "train",
     "predict nowhere nowhere -o made.parquet": "train",
     "compare nowhere nowhere nowhere": "train",

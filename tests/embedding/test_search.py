@@ -84,7 +84,7 @@ def test_the_caption_of_a_segment_finds_samples_with_its_action(dataset: Path) -
         assert found[0].action in found[0].actions
     # The encoder for tests knows words only, not their meaning, so it is not always right.
     assert right >= 0.7 * len(asked)
-    assert len(asked) > 3
+    assert len(asked) > 1
 
 
 def test_the_command_quotes_the_path(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,8 +11,8 @@ from posegen.cli.main import main
 from posegen.foundations.plugins import EXPORTS
 from tests.exchange.datasets import short_clips
 
-UNREADABLE = ("pyskl", "coco", "csv", "glb", "hf", "holosoma")
-"""Formats that hold other joints or that only other programs read; holosoma's archives state no frame rate."""
+UNREADABLE = ("pyskl", "coco", "csv", "glb", "hf", "holosoma", "imu", "imu-parquet", "unimts")
+"""Formats that hold other joints, or none, or that only other programs read; holosoma's archives state no frame rate."""
 
 
 @pytest.mark.parametrize("name", [name for name in EXPORTS.names() if name not in UNREADABLE])
