@@ -159,4 +159,5 @@ def test_a_scheduler_that_dies_is_reported(
             finally:
                 for process in (worker, scheduler):
                     process.kill()
-    assert verify(tmp_path / "x") == []
+    # A worker that was killed in a shard leaves files without a receipt, which are no shard yet.
+    assert [problem for problem in verify(tmp_path / "x") if "not complete" not in problem.what] == []
