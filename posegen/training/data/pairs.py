@@ -209,6 +209,7 @@ class _Phrases:
     details : phrases for an action, a kind and a value
     counts : phrases for a number of repetitions
     theirs : possessive pronouns
+    layers : actions that are performed during another one
     """
 
     verbs: dict[str, tuple[tuple[str, ...], ...]]
@@ -216,12 +217,14 @@ class _Phrases:
     details: dict[tuple[str, str, str], tuple[str, ...]]
     counts: dict[int, tuple[str, ...]]
     theirs: tuple[str, ...]
+    layers: frozenset[str]
 
 
 @lru_cache(1)
 def _phrases() -> _Phrases:
     """Collect the phrases of posegen's own library."""
-    words: Mapping[str, Any] = load_library().words
+    library = load_library()
+    words: Mapping[str, Any] = library.words
     forms, theirs = tuple(words["forms"]), tuple(sorted(set(words["their"].values())))
     verbs, stopped, details = {}, {}, {}
     for name, own in words["actions"].items():
@@ -238,7 +241,8 @@ def _phrases() -> _Phrases:
     counts = {count: tuple(dict.fromkeys(words["counts"][name])) for count, name in _ONCE_TWICE.items()}
     for count in range(len(counts) + 1, len(words["numbers"])):
         counts[count] = tuple(phrase.replace("{number}", words["numbers"][count]) for phrase in words["counts"]["more"])
-    return _Phrases(verbs, stopped, details, counts, theirs)
+    layers = frozenset(name for name in library.actions if library.action(name).layered)
+    return _Phrases(verbs, stopped, details, counts, theirs, layers)
 
 
 @lru_cache(1 << 14)
@@ -289,7 +293,9 @@ def _other_value(text: str, action: str, kind: str, value: str) -> str | None:
 
 def _other_action(text: str, action: str, done: frozenset[str]) -> str | None:
     known = _phrases()
-    names = [name for name, verbs in known.verbs.items() if verbs and name not in done]
+    # "While sitting down" is nothing that one walks.
+    suitable = known.layers if action in known.layers else known.verbs.keys()
+    names = [name for name, verbs in known.verbs.items() if verbs and name in suitable and name not in done]
     if not names:
         return None
     drawn = _hash(text, "action", action)
