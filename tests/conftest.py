@@ -17,7 +17,7 @@ from tests.buckets.servers import Server
 from tests.running import Programs
 
 # No deadline: compilation and shared cores make the duration of an example unpredictable.
-settings.register_profile("here", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI uses the same examples every time, so that a failure is caused by the change.
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")

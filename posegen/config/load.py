@@ -62,11 +62,7 @@ def load_config(source: Config | ConfigSource | None = None, overrides: Sequence
         if not overrides and all(value is None for value in values.values()):
             return source
         source = source.model_dump(mode="json", exclude_unset=True)
-    if isinstance(source, Mapping):
-        path, read = Path("config"), {"name": "config", **source}
-    else:
-        path = find_config("default" if source is None else source)
-        read = _read(path)
+    path, read = _read_source(source)
     data, origins = apply_overrides(read, overrides)
     # As in a file, so that the dataset is read from any folder: its header keeps the path of its library.
     data = _with_library(data, Path.cwd())
@@ -95,6 +91,14 @@ def load_config(source: Config | ConfigSource | None = None, overrides: Sequence
     if any(name is not None for name in names) or styled or own:
         _check_names(config, where)
     return config
+
+
+def _read_source(source: ConfigSource | None) -> tuple[Path, Mapping[str, Any]]:
+    """Return the path that messages name, and the keys and values of a source."""
+    if isinstance(source, Mapping):
+        return Path("config"), {"name": "config", **source}
+    path = find_config("default" if source is None else source)
+    return path, _read(path)
 
 
 def presets() -> dict[str, Path]:

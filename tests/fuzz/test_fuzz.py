@@ -13,7 +13,7 @@ from benchmarks.keep.mutations import changed_bytes
 from posegen.foundations.errors import UsageError
 
 SEED = 11
-INPUTS = 2
+INPUTS = 5
 """Number of files per hundredth of a kind's share."""
 
 

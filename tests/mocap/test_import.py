@@ -19,7 +19,7 @@ import posegen
 from benchmarks.motion.scripted import animated, shown
 from posegen.cli.main import main
 from posegen.cli.main import posegen as commands
-from posegen.evaluation.body import point
+from posegen.evaluation.body import point, true_intervals
 from posegen.exchange.bvh import read_bvh_body
 from posegen.exchange.huggingface import finish
 from posegen.foundations.errors import UsageError
@@ -88,21 +88,26 @@ def test_clips_of_a_label_become_strategies(imported: Import) -> None:
     assert list(library.themes["own_clips"].actions) == ["own_front_kick", "own_greet", "own_squat"]
 
 
+def usual_depth(height: NDArray[np.float64]) -> float:
+    """Return the median depth of squats, as a share of the height in standing."""
+    low = true_intervals(height < 0.85 * height[0])
+    return 1 - float(np.median([height[squat].min() for squat in low])) / height[0]
+
+
 def test_any_body_performs_what_the_clip_shows(imported: Import) -> None:
     library = load_library(imported.path)
     (clip,) = clips_of("squat")
     # Squats of the clip have several depths, of which a performance keeps the usual ones.
-    depth = 1 - np.quantile(clip[:, PELVIS, 1], 0.1) / clip[0, PELVIS, 1]
+    depth = usual_depth(clip[:, PELVIS, 1])
     action = library.action("own_squat")
     scenes = shown(library, "own_squat", 6, FPS, neutral=True)
     scenes.amplitude[:] = 1.0
     depths = []
     for recording in animated(scenes, library, FPS):
         begin = recording.segments[0]["start"]
-        height = recording.joints[begin:, PELVIS, 1]
-        depths.append(1 - np.quantile(height, 0.1) / height[0])
+        depths.append(usual_depth(recording.joints[begin:, PELVIS, 1]))
     assert action.cycle > 1
-    np.testing.assert_allclose(np.mean(depths), depth, atol=0.1)
+    np.testing.assert_allclose(np.mean(depths), depth, atol=0.14)  # deep squats lose a fifth
 
 
 def test_terms_reach_the_dataset(imported: Import) -> None:

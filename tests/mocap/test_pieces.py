@@ -29,7 +29,7 @@ def test_a_long_clip_becomes_pieces(tmp_path: Path) -> None:
     write_bvh(tmp_path / "squat.bvh", long, FPS)
     result = import_clips([tmp_path], tmp_path / "own")
     read = [tuple(map(float, re.findall(r"bvh, ([\d.]+) to ([\d.]+) s", source["clip"])[0])) for source in result.sources]
-    # A cut may lie anywhere in the rest between two squats, in which the digits of a file decide.
+    # A cut may lie anywhere in the rest between two squats, where the digits of a file decide.
     np.testing.assert_allclose(read[:-1], spans[:-1], atol=0.7)
     # Whether the still frames at the end are trimmed depends on the last digits of the joints, which a file rounds.
     assert read[-1][0] == pytest.approx(spans[-1][0], abs=0.7)

@@ -69,7 +69,7 @@ def test_a_hand_reaches_in_one_smooth_movement(amplitude: float) -> None:
     assert round((begin - OVERLAP_SECONDS) * FPS) - 2 < first < round((begin + known.enter) * FPS)
     speed = speed[first:]
     # The arm turns about the shoulder by minimum jerk: the peak speed is 1.875 times the mean, at half of the time.
-    assert speed.max() / speed.mean() == pytest.approx(1.875, rel=0.1)  # while the resting posture changes
+    assert speed.max() / speed.mean() == pytest.approx(1.875, rel=0.1)  # an elbow that hangs straight bends on the way
     assert abs(speed.argmax() / len(speed) - 0.5) < 0.1
     assert wrist[there, 1] > joints[there, JOINTS.index("right_shoulder"), 1] + 0.1
 
