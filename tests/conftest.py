@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,13 @@ settings.register_profile("here", deadline=None, suppress_health_check=[HealthCh
 # CI uses the same examples every time, so that a failure is caused by the change.
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import files in which all tests are slow where slow tests are left out: their packages take seconds to load."""
+    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+        return None
+    return bool(re.search(r"^pytestmark = .*mark\.slow", collection_path.read_text("utf-8"), re.MULTILINE)) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

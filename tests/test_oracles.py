@@ -43,7 +43,6 @@ WITHOUT_ORACLE = {
         "aim swing fit move_on relate rigid_axes frame between product applied inverse",
         TRIVIAL: "vector direction load copy at put rotation_at put_rotation",
     },
-    "posegen.fields.kernels.scene": {CALLER: "fill_joints"},
     "posegen.foundations.trigonometry": {TRIVIAL: "ease_towards"},
     "posegen.foundations.vectors": {
         TRIVIAL: "dot cross plus minus scaled length unit across vector_at put_vector difference_at",

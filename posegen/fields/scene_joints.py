@@ -11,15 +11,9 @@ from dataclasses import replace
 import numpy as np
 
 from posegen.fields.field import Sequences
-from posegen.fields.kernels.scene import fill_joints
 from posegen.foundations.arrays import Array
-from posegen.foundations.scene import Scenes
-from posegen.library.load import Library
-from posegen.motion.engine import empty_motion
-from posegen.motion.library_tables import library_tables
+from posegen.motion.engine import animate_into, empty_motion
 from posegen.motion.placement import separate_actors
-from posegen.motion.scene_arrays import scene_arrays
-from posegen.motion.workspace import MARGIN_SECONDS, Clock, empty_workspace
 from posegen.planning.scenes import plan_scenes
 from posegen.variants.variant import draw_parameters, enabled_variants
 
@@ -52,17 +46,7 @@ def scene_joints(sequences: Sequences, rate: int) -> Array:
     motion = empty_motion(len(base), variants, actors, frames * rate // config.fps)
     for v, variant in enumerate(enabled_variants(config)):
         if variant.copy is None:
-            _animate(variant.transform(base, parameters), library, rate, motion.joints, v)
+            animate_into(variant.transform(base, parameters), library, rate, motion, v, rounded=False)
         else:
             variant.copy(motion, 0, v, parameters)
     return motion.joints
-
-
-def _animate(scenes: Scenes, library: Library, rate: int, joints: Array, variant: int) -> None:
-    """Write the joints of scenes as one variant, as :func:`posegen.motion.engine.animate_into` does."""
-    tables, arrays, margin = library_tables(library), scene_arrays(scenes, library), int(np.ceil(MARGIN_SECONDS * rate))
-    keys = int((tables.poses.numbers["last_key"] - tables.poses.numbers["first_key"]).max(initial=0))
-    knots = 4 + keys * max(1, int(scenes.repetitions.max(initial=0)))
-    work = empty_workspace(joints.shape[3] + 2 * margin, scenes.action.shape[2], knots)
-    clock = Clock(-margin / rate, 1.0 / rate, margin, joints.shape[3])
-    fill_joints(work, arrays.roles, arrays.persons, tables, clock, joints, variant)

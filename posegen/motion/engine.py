@@ -111,7 +111,14 @@ def animate(scenes: Scenes, library: Library, frames: int, fps: int) -> Motion:
 
 
 def animate_into(
-    scenes: Scenes, library: Library, fps: int, motion: Motion, variant: int, like: SceneArrays | None = None
+    scenes: Scenes,
+    library: Library,
+    fps: int,
+    motion: Motion,
+    variant: int,
+    like: SceneArrays | None = None,
+    *,
+    rounded: bool = True,
 ) -> SceneArrays:
     """Compute the motion of planned scenes and write it as one variant of `motion`.
 
@@ -129,6 +136,8 @@ def animate_into(
         Index of the variant.
     like : SceneArrays, optional
         Arrays of another variant of the same samples, which shares some of them.
+    rounded : bool, optional
+        Whether joints are rounded to the grid, as those that are stored.
 
     Returns
     -------
@@ -152,13 +161,20 @@ def animate_into(
     work = empty_workspace(frames + 2 * margin, scenes.action.shape[2], knots)
     arrays, step = scene_arrays(scenes, library, like), 1.0 / fps
     clock = Clock(-margin * step, step, margin, frames)
-    animate_scenes(work, arrays.roles, arrays.persons, tables, clock, motion, variant)
+    animate_scenes(work, arrays.roles, arrays.persons, tables, clock, motion, variant, rounded)
     return arrays
 
 
 @kernel
 def animate_scenes(
-    work: Workspace, roles: Roles, persons: Person, actions: ActionTables, clock: Clock, motion: Motion, variant: int
+    work: Workspace,
+    roles: Roles,
+    persons: Person,
+    actions: ActionTables,
+    clock: Clock,
+    motion: Motion,
+    variant: int,
+    rounded: bool,
 ) -> None:
     """Write joints and labels of all samples and actors as one variant of `motion`."""
     for i in range(len(motion.joints)):
@@ -171,7 +187,7 @@ def animate_scenes(
             if length > 0:
                 role, person = role_at(roles, i, who), person_at(persons, i, who)
                 animate_actor(work, role, person, actions, clock)
-                write_joints(work.joints, work.legs, clock.margin, joints[:length])
+                write_joints(work.joints, work.legs, clock.margin, joints[:length], rounded)
                 write_contacts(work.legs, work.contact, clock.margin, contact[:length])
                 write_segments(role, actions, clock, action[:length], contact[:length])
             joints[length:] = np.nan
@@ -238,14 +254,14 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
 
 
 @kernel
-def write_joints(joints: Array, legs: Array, margin: int, out: Array) -> None:
-    """Round all joints to the grid and write them; `out` is float32 [frames, 22, 3]. The rows of `joints` are changed."""
+def write_joints(joints: Array, legs: Array, margin: int, out: Array, rounded: bool) -> None:
+    """Write all joints, rounded to the grid if asked; `out` is float32 [frames, 22, 3]. The rows of `joints` are changed."""
     for side in range(2):
         for i in range(len(LEG_JOINTS)):
             for k in range(3):
                 copy_row(legs[side, LEG_JOINTS[i] + k], margin, margin + len(out), joints[1 + side + 3 * i, k])
     # Rounding goes row by row, so that it is vectorised; writing goes frame by frame, so that memory is written in order.
-    for j in range(out.shape[1]):
+    for j in range(out.shape[1] if rounded else 0):
         for k in range(3):
             row = joints[j, k]
             for f in between(margin, margin + len(out)):

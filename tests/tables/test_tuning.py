@@ -25,6 +25,8 @@ from posegen.tables.settings import TableRequest, load_table_settings  # noqa: E
 from tests.embedding import tiny_encoder  # noqa: E402
 from tests.tables.pricing import is_killed  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("kuda", "tilo"), ("mepa", "suno")
 FILLERS = [first + vowel + "ven" for first in "bdfg" for vowel in "aeiou"]
 FEW = ("tuning.members=2", "tuning.epochs=60", "tuning.rank=null", "tuning.rate=3e-3", "tuning.checks=2", "machine.threads=1")
@@ -58,7 +60,6 @@ def predicted(run: Path, table: Path, out: Path) -> list[Any]:
     return pq.read_table(out)["probability"].to_pylist()  # type: ignore[no-any-return]
 
 
-@pytest.mark.slow
 def test_a_killed_run_ends_with_the_same_predictions(agreement: Path, encoder: Path, tmp_path: Path) -> None:
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     result = train_table(request(agreement, "label", encoder, straight))
@@ -80,7 +81,6 @@ def test_a_killed_run_ends_with_the_same_predictions(agreement: Path, encoder: P
         predicted(straight, agreement, tmp_path / "again.parquet")
 
 
-@pytest.mark.slow
 def test_noise_keeps_the_other_model_and_a_number_is_learned(agreement: Path, encoder: Path, tmp_path: Path) -> None:
     result = train_table(request(agreement, "n", encoder, tmp_path / "noise", "tuning.epochs=2", "tuning.rank=4"))
     assert json.loads((tmp_path / "noise" / "model.json").read_text())["tuned"] is None
