@@ -23,7 +23,8 @@ def test_generation_compared_with_storing(benchmark: BenchmarkFixture, tmp_path:
 
 def test_share_of_planning_captions_and_checks(tmp_path: Path, guard: Guard) -> None:
     # A worker is a fresh process; what other benchmarks left in this one would make Python objects, and so captions, slower
-    # than motion. So does whatever shares caches and memory with it: five runs within minutes gave .25 to .33, and the least counts.
+    # than motion. So does whatever shares caches and memory with it: five runs within minutes gave .25 to .33, so that the
+    # least counts.
     shares = []
     for number in range(5):
         (tmp_path / str(number)).mkdir()
