@@ -12,8 +12,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from posegen.config.load import load_config
+from posegen.synthesis.synthesize import synthesize
 from tests.golden import golden
 from tests.masking import machine_arithmetic, masked_environment
 
@@ -73,10 +76,33 @@ def test_samples_do_not_depend_on_torch_in_the_process() -> None:
 
 
 @pytest.mark.slow
-def test_samples_do_not_depend_on_linking_of_kernels_and_stay_in_bounds() -> None:
-    """Plain numba, as with a version that posegen/foundations/kernel_linking.py was not tested with, gives the same samples.
+def test_samples_stay_in_bounds() -> None:
+    """Compiled code does not check the bounds of arrays by default. `.ci/run` uses these kernels in more tests."""
+    environment = {"NUMBA_BOUNDSCHECK": "1", "POSEGEN_KERNEL_CACHE": str(ROOT / ".cache" / "kernels-checked")}
+    assert_golden(hashes_in(os.environ | environment))
 
-    It checks the bounds of arrays here, which compiled code does not by default. `.ci/run` uses these kernels in more tests.
+
+@pytest.mark.slow
+def test_values_do_not_depend_on_linking_of_kernels(tmp_path: Path) -> None:
+    """Plain numba, as with a version that posegen/foundations/kernel_linking.py was not tested with, computes the same.
+
+    One kernel with others inside stands for all: plain numba takes minutes for those of motion.
     """
-    plain = {"POSEGEN_PLAIN_KERNELS": "1", "NUMBA_BOUNDSCHECK": "1"}
-    assert_golden(hashes_in({**os.environ, **plain, "POSEGEN_KERNEL_CACHE": str(ROOT / ".cache" / "kernels-checked")}))
+    np.save(tmp_path / "joints.npy", synthesize(load_config("default"), range(2)).joints[:, 0, 0])
+    program = (
+        "import sys, hashlib, numpy as np; from posegen.fields.rotation import joint_rotations; "
+        "from posegen.foundations.kernels import is_linked; joints = np.load(sys.argv[1]); "
+        "offsets = np.abs(joints[:, 0]); local, pelvis = joint_rotations(joints, offsets); "
+        "print(is_linked(), hashlib.sha256(local.tobytes() + pelvis.tobytes()).hexdigest())"
+    )
+
+    def printed(**environment: str) -> list[str]:
+        settings = os.environ | {"POSEGEN_KERNEL_CACHE": str(tmp_path / "kernels")} | environment
+        command = [sys.executable, "-c", program, str(tmp_path / "joints.npy")]
+        finished = subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, check=False)
+        assert finished.returncode == 0, finished.stderr
+        return finished.stdout.split()
+
+    linked, plain = printed(), printed(POSEGEN_PLAIN_KERNELS="1")
+    assert (linked[0], plain[0]) == ("True", "False")
+    assert linked[1] == plain[1]
