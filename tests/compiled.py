@@ -21,11 +21,6 @@ def compile_kernels() -> None:
     stamp = cache_folder() / "compiled"
     if not stamp.exists():
         synthesize(load_config("crowd"), range(2))
-        # Tests call the kernel of one actor by itself; posegen has it inlined.
-        from tests.motion.acted import acted
-        from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted
-
-        acted(scripted(SegmentSpec("stand", -2, 3), frames=25), LIBRARY, person())
         stamp.touch()
 
 

@@ -9,26 +9,17 @@ from posegen.foundations.scene import Scenes
 from posegen.foundations.skeleton import JOINTS
 from posegen.library.channels import CHANNELS
 from posegen.library.load import Library
-from posegen.motion.engine import animate_actor
+from posegen.motion.engine import animate_scenes, empty_motion
 from posegen.motion.library_tables import library_tables
 from posegen.motion.rows import PELVIS
-from posegen.motion.scene_arrays import segment_records
-from posegen.motion.workspace import Clock, Person, Role, Workspace, empty_workspace
+from posegen.motion.scene_arrays import scene_arrays
+from posegen.motion.workspace import Clock, Person, Workspace, empty_workspace
 from tests.naive import central_rotation
 
 __all__ = ["MARGIN", "acted", "rotations_of", "shown"]
 
 
 MARGIN = 40
-
-
-def role(scenes: Scenes, library: Library, place: tuple[float, float]) -> Role:
-    segments = segment_records(scenes, library)[0, 0]
-    base = int((~scenes.layered[0, 0]).sum())
-    turn = scenes.turn[0, 0].astype(np.float64) / (2 * np.pi)
-    seat = float(scenes.seat_height[0, 0])
-    start = np.array((0.2, 0.1, *place, seat))
-    return Role(base, segments, turn, True, start)
 
 
 def acted(
@@ -46,7 +37,12 @@ def acted(
     frames = int(scenes.length[0])
     work = work or empty_workspace(frames + 2 * MARGIN, scenes.action.shape[2])
     clock = Clock(-MARGIN / fps, 1.0 / fps, MARGIN, frames)
-    animate_actor(work, role(scenes, library, place), someone, library_tables(library), clock)
+    roles = scene_arrays(scenes, library).roles
+    roles.start[0, 0] = (0.2, 0.1, *place, float(scenes.seat_height[0, 0]))
+    roles.left_leads[:] = True
+    # The kernel of samples, which is compiled in any case, runs over one with one actor.
+    persons, motion = Person(*(np.array(each)[None, None] for each in someone)), empty_motion(1, 1, 1, frames)
+    animate_scenes(work, roles, persons, library_tables(library), clock, motion, 0, False)
     return work
 
 

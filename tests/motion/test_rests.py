@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from posegen.library.channels import CENTRAL_CHANNELS, CHANNELS
 from posegen.motion.library_tables import library_tables, style_tables
 from posegen.motion.rests import IN_ACTION, fill_resting_weight, rest_anew
-from posegen.motion.scene_arrays import person_arrays
-from posegen.motion.workspace import Clock, empty_workspace
+from posegen.motion.scene_arrays import person_arrays, scene_arrays
+from posegen.motion.workspace import Clock, Role, empty_workspace
 from posegen.planning.scenes import plan_scenes
 from posegen.variants.variant import draw_parameters
 from tests import naive
-from tests.motion.acted import role
 from tests.motion.scripted import LIBRARY, SegmentSpec, person, scripted
 from tests.motion.test_scene_arrays import CONFIG, SAMPLES
 from tests.variants.applied import apply_variant
@@ -26,10 +25,17 @@ TABLES = library_tables(LIBRARY)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
+def role(*segments: SegmentSpec) -> Role:
+    """The role of the only actor of a scene."""
+    roles = scene_arrays(scripted(*segments, frames=FRAMES), LIBRARY).roles
+    of_actor = (array[0, 0] for array in (roles.segments, roles.turn, roles.left_leads, roles.start))
+    return Role(len(segments), *of_actor)
+
+
 def rested(seed: int, *segments: SegmentSpec) -> np.ndarray:
     """Deviations [channels, frames] of one actor of a scene."""
     work = empty_workspace(FRAMES, len(segments))
-    rest_anew(work, role(scripted(*segments, frames=FRAMES), LIBRARY, (0.0, 0.0)), person(seed=seed), TABLES, CLOCK)
+    rest_anew(work, role(*segments), person(seed=seed), TABLES, CLOCK)
     return work.channels
 
 
@@ -52,7 +58,7 @@ def test_who_stands_holds_one_posture_after_the_other(seed: int) -> None:
 def weight(*segments: SegmentSpec) -> np.ndarray:
     work = empty_workspace(FRAMES, len(segments))
     out = np.zeros(FRAMES, np.float32)
-    fill_resting_weight(work, role(scripted(*segments, frames=FRAMES), LIBRARY, (0.0, 0.0)), TABLES, CLOCK, out)
+    fill_resting_weight(work, role(*segments), TABLES, CLOCK, out)
     return out
 
 
