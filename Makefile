@@ -105,8 +105,10 @@ $(VENV)/ready-to-run: pyproject.toml constraints.txt locks/run.txt locks/test.tx
 	@$(INSTALL) --no-deps -e .
 	@touch $@
 
+# Collecting once writes the byte code of tests and packages, which each process of the tests would do otherwise.
 $(VENV)/ready-to-test: $(VENV)/ready-to-run
 	@echo "installing test dependencies into $(VENV), and compiling kernels for the tests ..."
 	@$(BIN)/python -m tests.compiled & compiling=$$!; \
-	  $(INSTALL_LOCKED) locks/test.txt && $(INSTALL) -c constraints.txt -e '.[dev]' && wait $$compiling
+	  $(INSTALL_LOCKED) locks/test.txt && $(INSTALL) -c constraints.txt -e '.[dev]' && \
+	  { $(BIN)/python -m pytest --collect-only -q -m "not slow" >/dev/null || true; } && wait $$compiling
 	@touch $@

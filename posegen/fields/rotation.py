@@ -73,7 +73,7 @@ def joint_rotations(joints: Array, offsets: Array) -> tuple[Array, Array]:
     # Zeros, because a block that is not full computes with what its rows held before.
     state, work = np.zeros((len(JOINTS), STATE)), np.zeros(WORK)
     for clip in np.ndindex(clips):
-        places, bones = joints[clip].astype(np.float64), offsets[clip].astype(np.float64)
+        places, bones = (values[clip].astype(np.float64, order="C") for values in (joints, offsets))
         fill_rotations(places, bones, state, work, pelvis[clip], local[clip])
     return local, pelvis
 
