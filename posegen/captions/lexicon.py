@@ -269,6 +269,11 @@ def _extra_phrases(words: Mapping[str, Any], extra: Mapping[str, Any]) -> _Phras
             for number in _numerals(words, times):
                 yield from _verbs(words, [verb.replace("{number}", number) for verb in verbs], Meaning("verb", name, claims))
     yield from _place_phrases(extra.get("places", {}))
+    for who, texts in enumerate(extra.get("people", ())):
+        yield from ((text, Meaning("person", number=who)) for text in texts)
+    for count in range(3, len(words["numbers"])):
+        groups = [text.replace("{number}", number) for text in extra.get("groups", ()) for number in _numerals(words, count)]
+        yield from ((text, Meaning("people", number=count)) for text in groups)
     for kind, values in extra.get("details", {}).items():
         for value, texts in values.items():
             yield from ((text, Meaning("detail", ANY, ((kind, value),))) for text in texts)

@@ -126,6 +126,8 @@ class _Parser:
         while at < len(words):
             length, self.once = self.lexicon.longest(words, at), self.reading.is_one(words, at)
             meanings = self.lexicon.phrases[tuple(words[at : at + length])] if length else []
+            if not self._names_somebody(at, length):
+                meanings = [meaning for meaning in meanings if meaning.kind != "person"]
             if words[at] in _SENTENCE_ENDS and length <= 1:
                 self._expect_verb(self.link)
                 self._assign_details()
@@ -150,6 +152,17 @@ class _Parser:
         self._assign_details()
         statements, unknown = self._people() + self.statements, [self.text[first:last] for first, last in self.unknown]
         return ParsedCaption(statements, unknown, self.corrections, self.place, frozenset(self.single))
+
+    def _names_somebody(self, at: int, length: int) -> bool:
+        """Return whether a phrase can name a person: "the other" does before the verb of a clause, not in "to the other"."""
+        words, after, clauses = self.words, at + length, self.reading.clauses
+        if not length or words[after - 1] not in clauses["somebody"]:
+            return True
+        begins = not at or words[at - 1] in clauses["joins"] | clauses["links"] or not words[at - 1].isalpha()
+        if not begins or after == len(words) or self.reading.is_thing(words, after):
+            return False
+        following = self.lexicon.phrases.get(tuple(words[after : after + self.lexicon.longest(words, after)]), [])
+        return words[after] in self.reading.verbs or any(meaning.kind == "verb" for meaning in following)
 
     def _corrected(self, word: str) -> str:
         """Return a word without its typing error."""

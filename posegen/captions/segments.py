@@ -139,7 +139,8 @@ def find_segments(scenes: Scenes, library: Library, fps: int) -> Segments:
     change = _change(actions, scenes)
     scenes = join_paths(scenes)
     start, end = scenes.start.astype(np.float64), scenes.end.astype(np.float64)
-    used = (scenes.action != NOTHING) & (start < shown)
+    # What began before the first frame, such as lying before getting up, is not described.
+    used = (scenes.action != NOTHING) & (start < shown) & (start >= 0)
     seconds = np.minimum(end, shown) - start
     finished = end <= shown + _SLACK
     completed, exact = _completed(actions, scenes, seconds)

@@ -201,6 +201,8 @@ class _Reading(StrictModel):
     after: list[Text] = []
     filler: list[Text] = []
     their: list[Text] = []
+    people: list[list[Text]] = []
+    groups: list[Text] = []
     subjects: dict[str, list[Text]] = {}
     actions: dict[str, list[Verb]] = {}
     counted: dict[str, list[Verb]] = {}

@@ -1,6 +1,6 @@
 """Composition: motion with labels and captions for a text, and what of the text was not understood.
 
-A text about one person becomes a script without contradictions. Its scene is planned and animated: it defines the person, and
+A text becomes a script without contradictions for each person. Their scene is planned and animated: it defines the people, and
 time, speed, turn and repetitions of each action. For an interaction of two people, the first sample that shows it is searched.
 """
 
@@ -25,8 +25,8 @@ from posegen.foundations.errors import UsageError
 from posegen.foundations.wording import shown
 from posegen.library.load import Library, load_library
 from posegen.planning.scenes import plan_scenes
-from posegen.synthesis.script import make_script
-from posegen.synthesis.script_scene import AGES, FEWEST_FRAMES, GROWN, MOST_FRAMES, animate_script
+from posegen.synthesis.script import make_scripts
+from posegen.synthesis.script_scene import AGES, FEWEST_FRAMES, GROWN, MOST_FRAMES, animate_scripts
 from posegen.synthesis.synthesize import Batch, synthesize
 from posegen.synthesis.unshown import explain_missing, explain_unknown
 
@@ -112,18 +112,20 @@ def compose(text: str, *, seed: int = 0, seconds: float | None = None, library: 
         row = batch.rows[0] | {"captions": [asked, *batch.rows[0]["captions"]]}
         arrays = batch.joints[0, 0], batch.action[0, 0], batch.contact[0, 0]
     else:
-        script, changed = make_script(parsed, library)
-        scenes, numbers, motion = animate_script(script, library, fps, seed, seconds)
+        scripts, changed = make_scripts(parsed, library)
+        scenes, numbers, motion = animate_scripts(scripts, library, fps, seed, seconds)
         arrays = motion.joints[0], motion.action[0], motion.contact[0]
         # What the joints do not show is not described.
         checked = check_segments(find_segments(scenes, library, fps), motion.joints, np.arange(1), library, fps)
         segments, config = remove_false(checked, library).segments, Config(seed=seed)
-        described = describe_segments(scenes, library, config, segments)[0].as_py()
-        actors = [{"seat_height": float(scenes.seat_height[0, 0]), "segments": described}]
+        described = describe_segments(scenes, library, config, segments).to_pylist()
+        heights = scenes.seat_height[0].tolist()
+        actors = [{"seat_height": high, "segments": own} for high, own in zip(heights, described, strict=True)]
         captions = [asked, *write_captions(scenes, library, config, segments)[0].as_py()]
         row = {"sample": 0, "variant": "base", "captions": captions, "actors": actors}
-        kept = [segment.number for part in script.parts for segment in (part, *part.over)]
-        visible = [numbers[k] for k in segments.planned.tolist()]
+        kept = [[segment.number for part in script.parts for segment in (part, *part.over)] for script in scripts]
+        planned = np.split(segments.planned, segments.bounds[1:-1])
+        visible = [[own[k] for k in each.tolist()] for own, each in zip(numbers, planned, strict=True)]
         notes += changed + explain_missing(parsed, kept, visible, motion, actors, library, fps)
     return Composition(text, *arrays, library.actions, fps, row, tuple(parsed.unknown), tuple(notes))
 

@@ -1,4 +1,4 @@
-"""Scripts: what a text about one person asks for, as actions that one body can perform one after another.
+"""Scripts: what a text asks of each person, as actions that one body can perform one after another.
 
 Not responsible for how long they take, see :mod:`posegen.synthesis.script_scene`.
 """
@@ -13,7 +13,11 @@ from posegen.foundations.wording import shown
 from posegen.library.load import Library
 from posegen.planning.repertoire import repertoire
 
-_DETAILS = ("side", "count", "speed", "direction", "degrees", "path", "style", "steps", "distance")
+MOST_PEOPLE = 9
+"""In a scene of a text; as many are numbered in captions."""
+STARTS = {"lying": "lie_down", "sitting": "sit", "kneeling": "kneel"}
+"""Postures that a person gets up from, and actions that end in them."""
+_DETAILS = ("start", "side", "count", "speed", "direction", "degrees", "path", "style", "steps", "distance")
 
 
 @dataclass(frozen=True)
@@ -38,16 +42,20 @@ class Part:
 
 @dataclass(frozen=True)
 class Script:
-    """Actions of one person: `who` and `style` are empty for any; `place` is a theme, or empty."""
+    """Actions of one person: `who` and `style` are empty for any; `place` is a theme, or empty.
+
+    `start` is the action whose pose the person has in the first frame, and gets up from; empty for standing.
+    """
 
     who: str
     style: str
     place: str
     parts: tuple[Part, ...]
+    start: str = ""
 
 
-def make_script(parsed: ParsedCaption, library: Library) -> tuple[Script, list[str]]:
-    """Make a script from what a text states.
+def make_scripts(parsed: ParsedCaption, library: Library) -> tuple[list[Script], list[str]]:
+    """Make the script of each person from what a text states.
 
     Parameters
     ----------
@@ -56,20 +64,38 @@ def make_script(parsed: ParsedCaption, library: Library) -> tuple[Script, list[s
 
     Returns
     -------
-    Script
-        Arm actions without a base action overlay standing, or the seat that was taken before.
+    list of Script
+        Of each person. Who is said to do nothing of their own does what the first one does.
     list of str
         Messages on actions that one body cannot do at the same time; they follow each other.
 
     Raises
     ------
     UsageError
-        If the text describes several people, or a person with two styles.
+        If the text describes more people than a scene has, people who interact beside other actions, or a person with two
+        styles.
     """
+    counts = (str(s["value"]) for s in parsed.statements if s["kind"] == "people" and int(s["actor"]) < 0)
+    people = max((int(value) for value in counts if value.isdigit()), default=1)
+    if people > MOST_PEOPLE:
+        raise UsageError(f"the text describes {people} people: describe at most {MOST_PEOPLE}")
+    if any(statement["kind"] == "partner" for statement in parsed.statements):
+        several = "the text describes people who interact and do something else"
+        raise UsageError(f"{several}: describe an interaction alone, as in 'two people shake hands'")
+    active = {int(statement["actor"]) for statement in parsed.statements if statement["kind"] == "action"}
+    made = [_make_script(_of_person(parsed, who, who if who in active else 0), library) for who in range(people)]
+    return [script for script, _ in made], list(dict.fromkeys(note for _, notes in made for note in notes))
+
+
+def _of_person(parsed: ParsedCaption, who: int, doing: int) -> ParsedCaption:
+    """Return what a text states of a person who does what person `doing` does."""
+    own = [s for s in parsed.statements if int(s["actor"]) == (who if int(s["segment"]) < 0 else doing)]
+    return parsed._replace(statements=own, single=frozenset((0, number) for actor, number in parsed.single if actor == doing))
+
+
+def _make_script(parsed: ParsedCaption, library: Library) -> tuple[Script, list[str]]:
+    """Make the script of one person; arm actions without a base action overlay standing, or the seat that was taken before."""
     people = [str(statement["value"]) for statement in parsed.statements if statement["kind"] == "people"]
-    if any(value.isdigit() and int(value) > 1 for value in people):
-        several = "the text describes several people who do more than interact"
-        raise UsageError(f"{several}: describe one person, or an interaction alone, as in 'two people shake hands'")
     parts, during = _parts(parsed)
     styles = [str(s["value"]) for s in parsed.statements if s["kind"] == "style" and int(s["segment"]) < 0]
     styles += [part.asked["style"] for part in parts.values() if "style" in part.asked]
@@ -78,7 +104,11 @@ def make_script(parsed: ParsedCaption, library: Library) -> tuple[Script, list[s
         raise UsageError(f"the text describes a person who is both {styles[0]} and {other}: state one of them")
     who = [value for value in people if not value.isdigit()]
     overlaid, notes = _overlaid(parts, during, library)
-    return Script(who[0] if who else "", styles[0] if styles else "", parsed.place, _with_bases(overlaid, library)), notes
+    first, standing = overlaid[0], library.actions[repertoire(library).standing]
+    start = STARTS.get(first.asked.get("start", ""), "") if first.action == standing else ""
+    start = start if start in library.actions else ""
+    made = _with_bases(overlaid, library)
+    return Script(who[0] if who else "", styles[0] if styles else "", parsed.place, made, start), notes
 
 
 def _parts(parsed: ParsedCaption) -> tuple[dict[int, Part], dict[int, int]]:

@@ -1,9 +1,9 @@
-"""The scene of a script: who performs it, how long each action takes, and motion with the steps and metres that are asked."""
+"""The scene of scripts: who performs them, how long each action takes, and motion with the steps and metres that are asked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from posegen.foundations.scene import BOTH, LEFT, RIGHT, Persons, Scenes, empty_
 from posegen.library.load import Library
 from posegen.library.stories import Style
 from posegen.motion.engine import Motion, animate
+from posegen.motion.placement import separate_actors
 from posegen.planning.course import Course, Steps, path_seconds, path_speeds, split_paths, write_courses
 from posegen.planning.durations import AFTER, BEFORE
 from posegen.planning.population import persons
@@ -36,6 +37,10 @@ _ATTEMPTS = 6
 """Plans of a script until its steps and distances are as asked."""
 _LAST, _SPARE = 0.6, 3.0
 """Seconds of standing that are shown at the end, and seconds that the scene continues after it."""
+_HELD = 0.4
+"""Seconds of a posture before a person gets up from it."""
+_APART = 2.0
+"""Metres between two people in the first frame, who stand in a row; they are further apart where they would meet."""
 _GAIT_SECONDS, _RUN_SECONDS, _MOST_SECONDS, _BETWEEN = 4.0, 6.5, 5.0, 0.3
 _TURN, _TURN_RATE, _ARC_RATE, _CURVE, _BEYOND = 90.0, 98.0, 40.0, 80.0, 20.0
 """Degrees, and degrees per second; a turn around exceeds the least angle of one by the last number."""
@@ -73,61 +78,109 @@ class _TimedPart:
     more: float = 0.0
 
 
-def animate_script(
-    script: Script, library: Library, fps: int, seed: int, seconds: float | None
-) -> tuple[Scenes, list[int], Motion]:
-    """Plan and animate a script; gaits take as long as the steps or metres that are asked of them, if these can be reached."""
-    lasting: dict[int, float] = {}
-    for _ in range(_ATTEMPTS):
-        scenes, numbers, times = _plan_script(script, library, fps, seed, seconds, lasting)
-        motion = animate(scenes, library, int(scenes.length[0]), fps)
-        wrong = False
-        for part in script.parts:
-            start, stop = times.get(part.number, (0.0, 0.0))
-            for kind in MEASURED:
-                if (value := part.asked.get(kind)) is None or library.action(part.action).gait is None:
-                    continue
-                measured = measure(kind, motion, round(start * fps), round(stop * fps))
-                if not is_near(kind, value, measured):
-                    wrong = True
-                    asked = float(FEW[kind] if value == "few" else value)
-                    lasting[part.number] = max(stop - start + (asked - measured) * _SECONDS_EACH[kind], _SHORTEST)
-        if not wrong:
-            break
-    return scenes, numbers, motion
+@dataclass(frozen=True)
+class _Planned:
+    """A script of a person: the course, the numbers of its segments in the text, and the shown seconds of these and of all."""
+
+    person: Persons
+    style: Style
+    course: Course
+    numbers: list[int]
+    times: Mapping[int, tuple[float, float]]
+    length: float
 
 
-def _plan_script(
-    script: Script, library: Library, fps: int, seed: int, seconds: float | None, lasting: Mapping[int, float]
-) -> tuple[Scenes, list[int], dict[int, tuple[float, float]]]:
-    """Plan the scene of a script.
+def animate_scripts(
+    scripts: Sequence[Script], library: Library, fps: int, seed: int, seconds: float | None
+) -> tuple[Scenes, list[list[int]], Motion]:
+    """Plan and animate the scripts of the people of one scene.
+
+    Gaits take as long as the steps or metres that are asked of them, if these can be reached.
 
     Parameters
     ----------
-    script : Script
+    scripts : sequence of Script
     library : Library
     fps : int
     seed : int
-        Random seed of what the script leaves open: the person and the details of the motion.
+        Random seed of what the scripts leave open: the people and the details of the motion.
     seconds : float or None
-        Duration; None for the natural one.
-    lasting : mapping of int to float
-        Seconds of the segments of the text that do not last as long as usual.
+        Duration; None for the natural one, that of who takes longest.
 
     Returns
     -------
     Scenes
-        One scene of one person.
-    list of int
-        For each planned segment, the number of its segment in the text, or -1.
-    dict of int to tuple
-        Start and end of each segment of the text, in seconds.
+        One scene.
+    list of list of int
+        For each person and planned segment, the number of its segment in the text, or -1.
+    Motion
+        Of the scene.
 
     Raises
     ------
     UsageError
         If the actions do not fit into that time, or take too many frames.
     """
+    lasting: list[dict[int, float]] = [{} for _ in scripts]
+    for _ in range(_ATTEMPTS):
+        planned = _plan_scripts(scripts, library, fps, seed, seconds, lasting)
+        scenes = _write_scene(scripts, planned, library, fps, seed)
+        motion = animate(scenes, library, int(scenes.length[0]), fps)
+        wrong = False
+        for who, (script, own) in enumerate(zip(scripts, planned, strict=True)):
+            for part in script.parts:
+                start, stop = own.times.get(part.number, (0.0, 0.0))
+                for kind in MEASURED:
+                    if (value := part.asked.get(kind)) is None or library.action(part.action).gait is None:
+                        continue
+                    measured = measure(kind, motion, who, round(start * fps), round(stop * fps))
+                    if not is_near(kind, value, measured):
+                        wrong = True
+                        asked = float(FEW[kind] if value == "few" else value)
+                        longer = (asked - measured) * _SECONDS_EACH[kind]
+                        lasting[who][part.number] = max(stop - start + longer, _SHORTEST)
+        if not wrong:
+            break
+    return scenes, [own.numbers for own in planned], motion
+
+
+def _plan_scripts(
+    scripts: Sequence[Script],
+    library: Library,
+    fps: int,
+    seed: int,
+    seconds: float | None,
+    lasting: Sequence[Mapping[int, float]],
+) -> list[_Planned]:
+    """Plan the courses of all people, who take equally long."""
+    planned = [_plan_script(script, library, fps, seed + who, seconds, lasting[who]) for who, script in enumerate(scripts)]
+    longest = max(own.length for own in planned)
+    if len(planned) > 1 and seconds is None:
+        return _plan_scripts(scripts, library, fps, seed, longest, lasting)
+    return planned
+
+
+def _write_scene(scripts: Sequence[Script], planned: Sequence[_Planned], library: Library, fps: int, seed: int) -> Scenes:
+    """Return the scene of the courses of people who keep clear of each other."""
+    courses = [(np.zeros(1, np.int64), who, own.course) for who, own in enumerate(planned)]
+    scenes = write_courses(empty_scenes(1, len(planned), 0), courses)
+    for who, own in enumerate(planned):
+        scenes.origin[:, who, 0] = (0.5 * (len(planned) - 1) - who) * _APART
+        scenes.tempo[:, who], scenes.amplitude[:, who] = own.style.tempo, own.style.amplitude
+        scenes.seat_height[:, who] = seat_height(own.person, np.array([0.5]))
+        scenes.key[:, who] = stream_keys(seed + who, np.zeros(1, np.int64), Stream.MOMENT)
+    scenes.length[:] = max(round(own.length * fps) for own in planned)
+    place = next((script.place for script in scripts if script.place in library.themes), None)
+    scenes.theme[:] = list(library.themes).index(place) if place else 0
+    people = [own.person for own in planned]
+    stacked = {each.name: np.stack([getattr(one, each.name) for one in people], 1) for each in fields(Persons)}
+    return separate_actors(replace(scenes, persons=Persons(**stacked)), library, fps)
+
+
+def _plan_script(
+    script: Script, library: Library, fps: int, seed: int, seconds: float | None, lasting: Mapping[int, float]
+) -> _Planned:
+    """Plan a script; `lasting` are the seconds of the segments of the text that do not last as long as usual."""
     who = _find_person(script, library, seed)
     style = list(library.styles.values())[int(who.style[0])]
     timer = _Timer(library, style, float(leg_height(who)[0]), LEFT if who.left_handed[0] else RIGHT, lasting)
@@ -139,22 +192,17 @@ def _plan_script(
         before, parts = parts, [timer.time_part(part) for part in script.parts]
         if parts == before:
             break
-    parts, left = _fit_duration(parts, seconds, behind)
-    steps, numbers, length = _lay_out(parts, repertoire(library), left + behind)
-    frames = round(length * fps)
-    if frames > MOST_FRAMES:
+    opening, rising = timer.open(script.start)
+    parts, left = _fit_duration(parts, None if seconds is None else seconds - rising, behind)
+    steps, numbers, length = _lay_out(opening, parts, repertoire(library), left + behind)
+    length += rising
+    if round(length * fps) > MOST_FRAMES:
         raise UsageError(f"that takes {length:.0f} seconds; ask for at most {MOST_FRAMES // fps}")
     base, over = steps.course()
     course = Course(split_paths(base, np.full(base["action"].shape, timer.side == RIGHT)), over)
-    scenes = write_courses(empty_scenes(1, 1, 0), [(np.zeros(1, np.int64), 0, course)])
-    scenes.tempo[:], scenes.amplitude[:] = style.tempo, style.amplitude
-    scenes.length[:] = frames
-    scenes.theme[:] = list(library.themes).index(script.place) if script.place in library.themes else 0
-    scenes.seat_height[:] = seat_height(who, np.array([0.5]))
-    scenes.key[:] = stream_keys(seed, np.zeros(1, np.int64), Stream.MOMENT)
     planned = zip(numbers, (*steps.base, *steps.layers), strict=True)
     times = {number: (float(own["start"][0]), float(own["end"][0])) for number, own in planned if number >= 0}
-    return replace(scenes, persons=who.select(None)), numbers, times
+    return _Planned(who, style, course, numbers, times, length)
 
 
 def _find_person(script: Script, library: Library, seed: int) -> Persons:
@@ -169,19 +217,19 @@ def _find_person(script: Script, library: Library, seed: int) -> Persons:
     return people.select(np.flatnonzero(fits)[:1])
 
 
-def _lay_out(parts: list[_TimedPart], known: Repertoire, behind: float) -> tuple[Steps, list[int], float]:
+def _lay_out(opening: Steps, parts: list[_TimedPart], known: Repertoire, behind: float) -> tuple[Steps, list[int], float]:
     """Return the segments of all parts, which last longer than shown, their numbers in the text, and the shown seconds.
 
-    `behind` are the seconds that are shown after the last part.
+    `opening` is what is done before them, and `behind` are the seconds that are shown after the last part.
     """
-    last, steps = parts[-1], Steps(np.zeros(1))
+    last, steps = parts[-1], opening
     length = sum(part.segment.seconds for part in parts) + behind
     if last.stays:
         # An actor who sits down last is still seated at the end.
         last = replace(last, more=behind + float(known.exit[last.segment.action]) + 0.5)
     elif last.segment.action == known.standing:
         last = replace(last, more=behind + _SPARE)
-    numbers, over_numbers = [], []
+    numbers, over_numbers = [-1] * len(opening.base), []
     for part in (*parts[:-1], last):
         begin = part.lead
         for upper in part.over:
@@ -192,7 +240,7 @@ def _lay_out(parts: list[_TimedPart], known: Repertoire, behind: float) -> tuple
         steps = steps.append(part.segment.action, np.array([part.segment.seconds + part.more]), **part.segment.columns)
         numbers.append(part.segment.number)
     if last.stays or last.segment.action != known.standing:
-        steps = steps.append(known.standing, np.maximum(length - steps.time, 0.0) + _SPARE)
+        steps = steps.append(known.standing, np.maximum(opening.time + length - steps.time, 0.0) + _SPARE)
         numbers.append(-1)
     return steps, numbers + over_numbers, length
 
@@ -223,6 +271,14 @@ class _Timer:
     lasting: Mapping[int, float]
     fewer: int = 0
 
+    def open(self, start: str) -> tuple[Steps, float]:
+        """Return the segment of an action whose pose is held in the first frame, and the seconds of getting up from it."""
+        if not start:
+            return Steps(np.zeros(1)), 0.0
+        action, segment = self.library.action(start), self._segment(Part(start, -1))
+        down, rising = action.enter / self.style.tempo, _HELD + action.exit / self.style.tempo
+        return Steps(np.array([-down])).append(segment.action, np.array([down + rising]), **segment.columns), rising
+
     def time_part(self, part: Part) -> _TimedPart:
         """Time one part."""
         action, tempo, segment = self.library.action(part.action), self.style.tempo, self._segment(part)
@@ -233,7 +289,7 @@ class _Timer:
             segment = replace(segment, seconds=needed)
         seconds = max(segment.seconds, needed)
         holds = action.repetitions is None and action.gait != "step"
-        elastic = holds and part.number >= 0
+        elastic = holds and part.number >= 0 and not any(kind in part.asked for kind in MEASURED)
         least = max(needed, seconds_of(action)[0] if elastic else segment.seconds)
         most = _LONGER * seconds if elastic else seconds
         stays = holds and action.gait is None and action.exit > 0 and not part.finished

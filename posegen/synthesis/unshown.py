@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from posegen.checks.statements import NEAR_ANGLE, check_statement, observe_actor
 from posegen.foundations.wording import nearest, printable, shown
 from posegen.library.load import Library
 from posegen.motion.engine import Motion
+from posegen.synthesis.script import STARTS
 
 MEASURED = ("steps", "distance")
 """Kinds of statements that are numbers of steps, or of metres."""
@@ -56,35 +58,46 @@ def explain_unknown(parsed: ParsedCaption, library: Library) -> list[str]:
 
 
 def explain_missing(
-    parsed: ParsedCaption, kept: list[int], visible: list[int], motion: Motion, actors: Any, library: Library, fps: int
+    parsed: ParsedCaption,
+    kept: Sequence[list[int]],
+    visible: Sequence[list[int]],
+    motion: Motion,
+    actors: Any,
+    library: Library,
+    fps: int,
 ) -> list[str]:
     """Return a message for each action with statements that the motion does not show.
 
-    `kept` has the numbers of the segments of the script, and `visible` those of the described segments.
+    For each actor, `kept` has the numbers of the segments of the script, and `visible` those of the described segments.
     """
-    number_of = {number: i for i, number in enumerate(visible)}
+    numbers_of = [{number: i for i, number in enumerate(own)} for own in visible]
     observed = observe_actors(np.ascontiguousarray(motion.joints), [actors], library, fps)[0]
-    missing: dict[tuple[int, str], list[str]] = {}
+    missing: dict[tuple[int, int, str], list[str]] = {}
     for statement in parsed.statements:
         number, kind, value = int(statement["segment"]), str(statement["kind"]), str(statement["value"])
-        if number < 0 or number not in kept or kind in ("people", "style"):
+        who = int(statement["actor"])
+        if number < 0 or who >= len(kept) or number not in kept[who] or kind in ("people", "style"):
             continue
+        number_of, segments = numbers_of[who], actors[who]["segments"]
         shows: bool | None = False
         here = number_of.get(number)
         arc = kind == "degrees" and library.action(str(statement["action"])).gait not in (None, "step")
         if here is not None and (kind in MEASURED or arc):
-            start, stop = actors[0]["segments"][here]["start"], actors[0]["segments"][here]["end"]
-            shows = is_near(kind, value, measure(kind, motion, start, stop))
+            start, stop = segments[here]["start"], segments[here]["end"]
+            shows = is_near(kind, value, measure(kind, motion, who, start, stop))
+        elif kind == "start" and value in ("standing", *STARTS):
+            began = library.index(STARTS[value]) if STARTS.get(value) in library.actions else -1
+            shows = value == "standing" or bool((motion.action[0, who, 0] == began).any())
         elif here is not None and kind not in _UNSHOWN:
             if kind == "order":
                 relation, other = value.split()
-                value = f"{relation} {number_of.get(int(other), -1)}" if int(other) in kept else ""
-            action = str(actors[0]["segments"][here]["action"])
+                value = f"{relation} {number_of.get(int(other), -1)}" if int(other) in kept[who] else ""
+            action = str(segments[here]["action"])
             if kind == "path":  # what a text leaves open between left and right is as the motion shows it
-                value = next((path for path in observed[0].shown[here]["shapes"] if path.endswith(value)), value)
+                value = next((path for path in observed[who].shown[here]["shapes"] if path.endswith(value)), value)
             seen = statement | {"segment": here, "action": action, "value": value}
             # A turn of 180 degrees has no side that its end would show.
-            around = kind == "direction" and observed[0].shown[here]["direction"] == "around"
+            around = kind == "direction" and observed[who].shown[here]["direction"] == "around"
             known = library.words["actions"][action].get(kind, {})
             if around or (kind == "order" and not value):
                 shows = True
@@ -92,19 +105,19 @@ def explain_missing(
                 shows = check_statement(seen, observed, library)
         if shows is False:
             words = value if kind in _UNSHOWN else " ".join(each for each in (kind, value) if each)
-            missing.setdefault((number, str(statement["action"])), []).append(words)
-    return [f"the motion does not show this of {shown(action)}: {', '.join(words)}" for (_, action), words in missing.items()]
+            missing.setdefault((who, number, str(statement["action"])), []).append(words)
+    return [f"the motion does not show this of {shown(action)}: {', '.join(words)}" for (*_, action), words in missing.items()]
 
 
-def measure(kind: str, motion: Motion, start: int, stop: int) -> float:
-    """Return the steps, the metres or the degrees of turning of the first actor in some frames."""
+def measure(kind: str, motion: Motion, who: int, start: int, stop: int) -> float:
+    """Return the steps, the metres or the degrees of turning of an actor in some frames."""
     if kind == "steps":
-        feet = motion.contact[0, 0, start:stop] == 1
+        feet = motion.contact[0, who, start:stop] == 1
         down = np.stack([feet[:, own].any(axis=1) for own in _FEET], axis=1)
         return float((down[1:] & ~down[:-1]).sum())
     if kind == "degrees":
-        return abs(float(turn_angle(motion.joints[0, 0, start:stop]))) * 180.0 / np.pi
-    pelvis = motion.joints[0, 0, start:stop, 0].astype(np.float64)[:, [0, 2]]
+        return abs(float(turn_angle(motion.joints[0, who, start:stop]))) * 180.0 / np.pi
+    pelvis = motion.joints[0, who, start:stop, 0].astype(np.float64)[:, [0, 2]]
     moved = np.diff(pelvis, axis=0)
     return float(np.sqrt((moved * moved).sum(axis=1)).sum())
 

@@ -63,8 +63,8 @@ def test_the_duration_is_kept(seconds: float) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("two people walk", "describe one person"),
-        ("one person walks, while another person runs", "describe one person"),
+        ("two people shake hands, then one of them walks", "interact and do something else: describe an interaction"),
+        ("twelve people walk", "the text describes 12 people: describe at most 9"),
         ("a happy person walks sadly", "both happy and sad"),
         ("a person frobs", "'a person frobs' describes nothing"),
         ("", "describes nothing"),
@@ -90,6 +90,53 @@ def test_interactions() -> None:
     assert np.array_equal(made.joints, compose("a man and a woman shake hands", seed=1).joints)
     with pytest.raises(UsageError, match="no two such people"):
         compose("two people shake hands", seconds=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("two people jump", [["jump"], ["jump"]]),
+        ("one person sits down while the other one waves with the left hand", [["sit"], ["stand", "wave"]]),
+        ("two people stand, one claps and the other walks forward", [["stand", "clap"], ["walk"]]),
+        ("the first person kicks, the second person bows", [["kick"], ["bow"]]),
+        ("three men walk", [["walk"]] * 3),
+    ],
+)
+def test_each_of_several_people_does_what_the_text_says(text: str, expected: list[list[str]]) -> None:
+    made = compose(text, seed=2)
+    assert made.notes == ()
+    for actor, asked in zip(made.row["actors"], expected, strict=True):
+        assert [segment["action"] for segment in actor["segments"] if segment["action"] in asked][-len(asked) :] == asked
+    assert made.joints.shape[0] == len(expected)
+    assert np.isfinite(made.joints).all()
+    pelvis = made.joints[:, :, 0][..., [0, 2]]
+    for one in range(len(pelvis)):
+        for other in range(one):
+            assert np.linalg.norm(pelvis[one] - pelvis[other], axis=-1).min() > 1.2
+    seen = observe_actors(made.joints[None], [made.row["actors"]], LIBRARY, made.fps)[0]
+    for caption in made.row["captions"][1:]:
+        assert all(check_statement(claim, seen, LIBRARY) is not False for claim in caption["statements"])
+
+
+def test_steps_of_each_person_are_counted_and_sides_are_not_exchanged() -> None:
+    made = compose("the first person takes three steps, the second person raises the right arm", seed=1)
+    assert made.notes == ()
+    left, right = (made.joints[1, :, JOINTS.index(f"{side}_wrist"), 1] for side in ("left", "right"))
+    assert right.max() > left.max() + 0.3
+
+
+@pytest.mark.parametrize(
+    ("text", "highest"),
+    [("gets up from the floor", 0.2), ("gets up from a kneeling position", 0.65), ("stands up from sitting", 0.7)],
+)
+def test_who_gets_up_begins_down(text: str, highest: float) -> None:
+    made = compose(f"a person {text} and walks forward")
+    assert made.notes == ()
+    pelvis = made.joints[0, :, JOINTS.index("pelvis"), 1]
+    assert pelvis[0] < highest * pelvis[-1]
+    assert [segment["action"] for segment in made.row["actors"][0]["segments"]] == ["stand", "walk"]
+    asked = made.row["actors"][0]["segments"][0]["start"]
+    assert pelvis[asked] > 0.9 * pelvis[-1]
 
 
 def test_too_short_is_refused() -> None:
