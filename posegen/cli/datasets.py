@@ -1,4 +1,4 @@
-"""``posegen info``, ``diff``, ``mix`` and ``verify``: describe, compare, combine and check datasets."""
+"""``posegen info``, ``recipe``, ``diff``, ``mix`` and ``verify``: describe, compare, combine and check datasets."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from posegen.cli.options import DATASET, WHOLE, Output, command, file_option, part_option, quoted
-from posegen.dataset.storage.address import AnyPath
+from posegen.cli.options import DATASET, WHOLE, Output, command, file_option, part_option, quoted, refuse_useless
+from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.errors import UsageError
 from posegen.foundations.wording import counted, shown
 
@@ -126,6 +126,42 @@ def _sequence_text(sequence: dict[str, Any]) -> str:
     texts = [f"{sequence['variant']:<9} {sequence['length']} frames", f"theme {sequence['theme']}" if sequence["theme"] else ""]
     texts += [f"attempt {sequence['attempt']}", f"{counted(len(sequence['dropped']), 'statement')} dropped", parameters]
     return ", ".join(text for text in texts if text)
+
+
+@command("posegen recipe data/default-0 -o default.json", "posegen recipe default.json --check elsewhere/default-0")
+@click.argument("source", type=DATASET, metavar="DATASET|FILE")
+@file_option("Write the recipe of the dataset to this file.", required=False)
+@click.option("--check", type=DATASET, metavar="DATASET", help="Compare this dataset with the recipe, by its receipts.")
+def recipe(source: AnyPath, check: AnyPath | None, out: Path | None, output: Output) -> int:
+    """Write the recipe of a dataset, or check a recipe: a small file that determines a dataset of any size.
+
+    A recipe has the config, the content version, and a hash of all samples. Given one alone, the command makes a few of its
+    samples again and compares them. `posegen generate --config FILE` makes the whole dataset. The exit code is 1 if anything
+    differs.
+    """
+    from posegen.dataset.documents import seal
+    from posegen.generation.recipe import check_dataset, check_spots, make_recipe, read_recipe
+
+    local = storage_of(source).local
+    if local is None or local.is_dir():
+        refuse_useless("for a dataset: it is for a recipe", {"--check": check})
+        if out is None:
+            raise UsageError(f"{source}: is a dataset. Name the file for its recipe with -o, such as recipe.json")
+        written = make_recipe(source)
+        out.write_bytes(seal(written, indent=2))
+        text = f"{out}: recipe of {counted(written.header.samples, 'sample')}, identity {written.header.identity}."
+        output.summary({"path": out, "content": written.content}, text)
+        return 0
+    refuse_useless("for a recipe: it is for a dataset", {"-o": out})
+    read = read_recipe(local)
+    faults = check_spots(local, read) if check is None else check_dataset(read, check)
+    if check is None:
+        passed = f"{source}: {counted(len(read.spots), 'sample')} of {read.header.samples:,} made again: all are equal."
+    else:
+        passed = f"{check}: has the content of {source}: {counted(read.header.samples, 'sample')}."
+    failed = [*faults, f"{check or source}: {counted(len(faults), 'difference')}."]
+    output.result({"path": source, "equal": not faults, "differences": faults}, "\n".join(failed) if faults else passed)
+    return int(bool(faults))
 
 
 DIFFERENCES_SHOWN = 20

@@ -39,6 +39,7 @@ COMMANDS = {
     "finish": ("generate", "Publish a dataset that several jobs have made."),
     "info": ("datasets", "Describe a dataset and how to read it."),
     "verify": ("datasets", "Check the files of a dataset and repair damaged shards."),
+    "recipe": ("datasets", "Write or check a small file that determines a dataset."),
     "diff": ("datasets", "Compare the contents of two datasets."),
     "profile": ("generate", "Estimate time, memory and disk for a dataset."),
     "derive": ("generate", "Compute fields from the motion, such as velocity."),

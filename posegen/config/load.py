@@ -23,7 +23,7 @@ _LIBRARY_CONFIG = ("config.yaml", "themes.yaml")
 """Names of the config in a library folder, and of a file that such a folder also has."""
 _DEEPEST = 32
 ConfigSource = str | Path | Mapping[str, Any]
-"""Name of a preset, path of a YAML file, or keys and values."""
+"""Name of a preset, path of a YAML file or of a recipe, or keys and values."""
 APPROACH_ACTIONS = (STANDING, "walk", "turn", "wave")
 """Actions of two actors before and after their interaction."""
 
@@ -232,6 +232,9 @@ def _read(path: Path) -> dict[str, Any]:
     data = read_yaml(path)
     if not isinstance(data, dict | None):
         raise UsageError(f"{path}: must be a group of keys, such as `samples: 100` (got {shown(data)})")
+    header = data.get("header") if data else None
+    if isinstance(header, dict) and isinstance(header.get("config"), dict):  # a recipe; see posegen.generation.recipe
+        data = header["config"] | {"samples": header.get("samples")}
     data = {"name": re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).lstrip("-._")[:64] or "config"} | (data or {})
     # A relative path in a file starts from the file's folder, so that the file works from any folder.
     return _with_library(data, path.resolve().parent)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posegen.dataset import documents, layout, shard_codec
+from posegen.dataset.croissant import CROISSANT_FILE, encode_croissant
 from posegen.dataset.files import exists, has_content, read_file, write_durably
 from posegen.dataset.layout import HEADER_FILE, ArrayField, Header, array_path
 from posegen.dataset.receipts import complete_prefix, complete_shards
@@ -182,7 +183,7 @@ def _capitalize(sentence: str) -> str:
 
 
 def header_metadata(header: Header) -> dict[str, bytes]:
-    """Return the files that are a function of the header: the Zarr metadata, and the header's copy.
+    """Return the files that are a function of the header: the Zarr metadata, the header's copy, and `croissant.json`.
 
     Parameters
     ----------
@@ -197,7 +198,7 @@ def header_metadata(header: Header) -> dict[str, bytes]:
     files = {layout.GROUP_FILE: encode_group_metadata({name: document[name] for name in _GROUP_KEYS})}
     for field in header.all_fields:
         files[array_path(field.name)] = encode_array_metadata(field, "sample", header.samples, header.shard, header.chunk)
-    return files | {layout.COPY_FILE: header.copy_bytes()}
+    return files | {layout.COPY_FILE: header.copy_bytes(), CROISSANT_FILE: encode_croissant(header)}
 
 
 def encode_group_metadata(attributes: dict[str, Any]) -> bytes:
@@ -253,7 +254,8 @@ def find_metadata_faults(path: AnyPath, header: Header) -> Iterator[tuple[str, s
         try:
             data = read_file(path / name, len(expected) + _EXTRA_DIGITS)
         except FileNotFoundError:
-            yield name, "is missing"
+            if name != CROISSANT_FILE:  # which datasets of earlier versions do not have
+                yield name, "is missing"
             continue
         except PosegenError as error:
             yield name, str(error).removeprefix(f"{path / name}: ")

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from posegen.dataset import documents, layout, lock, parts, receipts, runs, shard_codec, tables
 from posegen.dataset.counts import count_content, labels_field
+from posegen.dataset.croissant import CROISSANT_FILE
 from posegen.dataset.files import remove_durably, write_changed, write_durably
 from posegen.dataset.header import header_metadata, load_header
 from posegen.dataset.layout import ArrayField, Header, Layer
@@ -263,7 +264,7 @@ def unfinished_files(path: AnyPath, header: Header, shards: int) -> list[str]:
 
 def _check_empty(path: AnyPath, header: Header) -> None:
     """Raise UsageError if a folder has anything but the remains of a run that died while it created this very dataset."""
-    known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE}
+    known = {layout.MOTION, layout.SEQUENCES, layout.RECEIPTS, layout.COPY_FILE, CROISSANT_FILE}
     known |= {layout.REPAIR_FILE, layout.PARTS_FILE, layout.MANIFEST_FILE, lock.LOCK_FILE}
     known |= set() if storage_of(path).local else {layout.HEADER_FILE}  # of a run that creates it at the same time
     known |= {layout.GROUP_FILE, *(f"{layout.MOTION}/{field.name}" for field in header.fields)}

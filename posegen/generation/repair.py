@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 
+from posegen.config.schema import Config
 from posegen.dataset import files, layout, lock, parts, runs, tables
 from posegen.dataset.header import inspect_header, load_header, repair_header
 from posegen.dataset.layout import ROWS, Header
@@ -94,7 +95,7 @@ def _differences(job: ShardJob, receipt: Receipt) -> list[Problem]:
     stored = _stored_content(job, receipt)
     made = dict.fromkeys(stored, "")
     for start, stop in blocks(job.header, receipt.first, receipt.first + receipt.count):
-        for name, hashes in _content_hashes(job, start, stop, list(stored)).items():
+        for name, hashes in hash_samples(job.config, start, stop, list(stored)).items():
             made[name] += hashes
     problems = []
     for name, own in stored.items():
@@ -115,10 +116,10 @@ def _stored_content(job: ShardJob, own: Receipt) -> dict[str, str]:
     return content
 
 
-def _content_hashes(job: ShardJob, start: int, stop: int, names: list[str]) -> dict[str, str]:
-    """Make samples and return their hashes as in a receipt."""
-    batch = make_samples(job.config, start, stop)
-    arrays = compute_arrays(job.config, batch, (name for name in names if name != ROWS))
+def hash_samples(config: Config, start: int, stop: int, names: list[str]) -> dict[str, str]:
+    """Make samples and return the content hashes of some fields, or of `rows`, as in a receipt."""
+    batch = make_samples(config, start, stop)
+    arrays = compute_arrays(config, batch, (name for name in names if name != ROWS))
     hashes = {name: content_hashes(canonical(values)) for name, values in arrays.items()}
     return hashes | {ROWS: tables.hash_rows(batch.sequences, len(batch.variants))}
 

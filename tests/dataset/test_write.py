@@ -30,6 +30,7 @@ def test_a_dataset_has_exactly_the_files_of_its_layout(dataset: Path) -> None:
             *(f"sequences/part-0000{shard}.parquet" for shard in shards),
             *(f"receipts/0000{shard}.json" for shard in shards),
             "dataset.copy.json",
+            "croissant.json",
         ]
     )
 

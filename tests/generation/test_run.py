@@ -163,7 +163,7 @@ def test_who_created_it_and_when_is_in_no_identity_and_no_comparison(
     files = {path.relative_to(fourteen).as_posix() for path in fourteen.rglob("*") if path.is_file()}
     receipts = {name for name in files if name.startswith("receipts/")}  # which have the time that a shard took
     differ = {name for name in files - receipts if (tmp_path / "resumed" / name).read_bytes() != (fourteen / name).read_bytes()}
-    assert differ == {"dataset.json", "dataset.copy.json"}
+    assert differ == {"dataset.json", "dataset.copy.json", "croissant.json"}  # which state when it was created
     posegen.generate(small, samples=2, workers=1, out=tmp_path / "now")
     now = load_header(tmp_path / "now").created
     assert now is not None
