@@ -24,6 +24,11 @@ def test_a_page_is_printed(name: str, capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out.rstrip() == (DOCS / "format.md").read_text(encoding="utf-8").rstrip()
 
 
+def test_the_changelog_is_printed_and_not_the_line_that_includes_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["docs", "changelog"]) == 0
+    assert capsys.readouterr().out.rstrip() == (DOCS.parent / "CHANGELOG.md").read_text(encoding="utf-8").rstrip()
+
+
 def test_an_unknown_page_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["docs", "readng"]) == 2
     message = "there is no page 'readng'; `posegen docs` lists the pages; did you mean 'reading'?"
