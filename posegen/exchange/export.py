@@ -35,11 +35,12 @@ from posegen.exchange.features263 import standard_lengths
 from posegen.fields.field import Sequences, compute_fields, fields_with_arrays
 from posegen.fields.rotation import bone_offsets
 from posegen.foundations.arrays import Array
-from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.errors import PosegenError, UsageError, require_known
 from posegen.foundations.machine import available_cores
 from posegen.foundations.plugins import STORED_ARRAYS
 from posegen.foundations.progress import Progress
 from posegen.foundations.validation import validated
+from posegen.foundations.wording import counted
 from posegen.generation.header import bytes_per_sample, stored_config
 from posegen.generation.jobs import JobError, collect, run_jobs
 from posegen.generation.session import write_session
@@ -248,7 +249,7 @@ def _run(jobs: Sequence[_Job], workers: int, progress: Progress, check: Callable
     if lost:
         first = "; ".join(f"shard {each.job.shard}: {each.reason}" for each in lost[:_NAMED])
         raise PosegenError(
-            f"{jobs[0].out}: {len(lost)} of {len(jobs)} shards could not be exported ({first}). Run the same command again"
+            f"{jobs[0].out}: {len(lost)} of {counted(len(jobs), 'shard')} could not be exported ({first}). Run it again"
         )
 
 
@@ -357,10 +358,29 @@ def _sequences(job: _Job, dataset: Dataset, library: Library, samples: Array) ->
     if job.config is not None:
         batch = synthesize(job.config, samples)
         return Sequences(job.config, library, samples, batch.joints, batch.action, batch.contact, batch.rows)
+    return _stored(dataset, library, samples)
+
+
+def _stored(dataset: Dataset, library: Library, samples: Array) -> Sequences:
+    """Read samples."""
     span = slice(int(samples[0]), int(samples[-1]) + 1)
     stored = {name: dataset.arrays(name, span)[samples - span.start] for name in STORED_ARRAYS}
     rows = [row for sample in samples.tolist() for row in dataset.rows(sample)]
     return Sequences(dataset.config, library, samples, **stored, rows=rows)
+
+
+def clip_files(dataset: Dataset, sample: int, variant: str, form: str) -> dict[str, bytes]:
+    """Return the file of each actor of a sequence by name, in a format with a file for each clip, such as ``bvh``."""
+    record, library = find_format(form), load_library(dataset.config.story.library)
+    require_known(f"{dataset.path}: has no variant", variant, dataset.header.variants)
+    sequences = _stored(dataset, library, np.array([sample]))
+    arrays = compute_fields(sequences, fields_with_arrays(record.fields))
+    fields = {name: arrays[name] for name in record.fields}
+    index = 0, dataset.header.variants.index(variant)
+    clips = list(_clips(sequences, bone_offsets(sequences), fields, index, ""))
+    with TemporaryDirectory() as folder:
+        record.write(iter([clips]), Shard(Path(folder), 0, library, standard_lengths(), dataset.header.licence))
+        return {file.name: file.read_bytes() for file in sorted(Path(folder).iterdir())}
 
 
 def _clips(

@@ -14,6 +14,7 @@ from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError, require_known
 from posegen.foundations.skeleton import CONTACTS, JOINTS, PARTS
+from posegen.foundations.wording import counted, verb
 
 if TYPE_CHECKING:
     from posegen.dataset.read import Dataset
@@ -305,7 +306,8 @@ def clip_of_dataset(path: AnyPath, sample: int, variant: str = "base") -> Clip:
     """
     dataset = open_motion(path)
     if not 0 <= sample < len(dataset):
-        raise UsageError(f"{path}: has no sample {sample}; its {len(dataset)} samples are numbered from 0")
+        held = len(dataset)
+        raise UsageError(f"{path}: has no sample {sample}; its {counted(held, 'sample')} {verb(held)} numbered from 0")
     v = _position(variant, dataset.header.variants)
     return clips_of_sample(dataset, sample)[v]
 

@@ -10,7 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from io import BytesIO
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import pyarrow as pa
@@ -23,12 +25,15 @@ from posegen.evaluation.recording import Recording
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.foundations.skeleton import CONTACTS, JOINTS
+from posegen.foundations.wording import counted
 from posegen.viewing.clip import clip_of_sequence, clips_of_sample, open_motion
 from posegen.viewing.sequence import BONES, CONTACT_POINTS, MIRROR_POINTS, POINTS, encode_sample
 
 _LARGEST_PAGE = 500
 """Samples of a page of a dataset, at most: a larger shard is read by chunks."""
 _TABLES_KEPT = 2
+FILE_FORMATS = ("bvh", "glb")
+"""Formats in which a sequence of a dataset is downloaded, besides arrays."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,8 @@ class Collection:
         Returns a sample as in :func:`posegen.viewing.sequence.encode_sample`.
     read_overview : callable
         Returns the distributions of :func:`summarize`, or nothing.
+    read_file : callable, optional
+        Returns a sequence as a file, given sample, variant and format; of several actors, a ZIP archive with a file for each.
     """
 
     title: str
@@ -57,6 +64,7 @@ class Collection:
     read_rows: Callable[[int], list[dict[str, Any]]]
     read_sample: Callable[[int], bytes]
     read_overview: Callable[[], dict[str, Any]] = field(default=dict)
+    read_file: Callable[[int, str, str], bytes] | None = None
 
     def about(self) -> dict[str, Any]:
         """Return what the page needs to know before it reads a sample."""
@@ -70,6 +78,7 @@ class Collection:
             "bones": BONES,
             "joints": len(JOINTS),
             "path": self.provenance.get("dataset"),
+            "files": FILE_FORMATS if self.read_file else [],
             "contacts": CONTACTS,
             "contact_points": CONTACT_POINTS,
         }
@@ -127,11 +136,23 @@ def collection_of_dataset(path: AnyPath) -> Collection:
         with content_errors(path):
             return summarize(dataset.table(shard) for shard in range(header.shards()))
 
+    def read_file(sample: int, variant: str, form: str) -> bytes:
+        from posegen.exchange.export import clip_files
+
+        files = clip_files(dataset, sample, variant, form)
+        if len(files) == 1:
+            return files.popitem()[1]
+        archive = BytesIO()
+        with ZipFile(archive, "w", ZIP_DEFLATED) as opened:
+            for name, content in files.items():
+                opened.writestr(name, content)
+        return archive.getvalue()
+
     provenance = {
         "dataset": str(path),
         "config": header.name,
         "seed": str(header.seed),
-        "samples": f"{len(dataset):,} in {len(header.variants)} variants",
+        "samples": f"{len(dataset):,} in {counted(len(header.variants), 'variant')}",
         "identity": header.identity,
         "content version": str(header.content_version),
         "frames": f"up to {header.frames} at {header.fps} FPS",
@@ -139,7 +160,7 @@ def collection_of_dataset(path: AnyPath) -> Collection:
     }
     if header.created is not None:
         provenance["created"] = f"{header.created.date} by posegen {header.created.posegen}"
-    return Collection(path.name, len(dataset), page_size, provenance, read_rows, read_sample, read_overview)
+    return Collection(path.name, len(dataset), page_size, provenance, read_rows, read_sample, read_overview, read_file)
 
 
 def collection_of_clips(title: str, clips: Sequence[Recording], provenance: Mapping[str, str]) -> Collection:

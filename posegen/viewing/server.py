@@ -15,12 +15,13 @@ from threading import Lock
 from typing import Any
 
 from posegen.foundations.errors import PosegenError
-from posegen.viewing.collection import Collection
+from posegen.viewing.collection import FILE_FORMATS, Collection
 from posegen.viewing.page import MODULES, STYLE, page_style, read_asset, served_page
 
 ADDRESS = "127.0.0.1"
 _OWN_NAME = re.compile(r"(?:127\.0\.0\.1|localhost)(?::[0-9]{1,5})?")  # any port, as ssh forwards another one
 _NUMBERED = re.compile(r"/(rows|samples)/([0-9]{1,15})")
+_FILE = re.compile(rf"/files/([0-9]{{1,15}})/(\w+)\.({'|'.join(FILE_FORMATS)})")
 _SCRIPT, _JSON, _BYTES = "text/javascript; charset=utf-8", "application/json", "application/octet-stream"
 
 
@@ -73,6 +74,9 @@ class Server(ThreadingHTTPServer):
                 return _JSON, _document(collection.read_rows(int(match[2])))
             if match and match[1] == "samples" and int(match[2]) < collection.samples:
                 return _BYTES, collection.read_sample(int(match[2]))
+            file, read = _FILE.fullmatch(path), collection.read_file
+            if file and read and int(file[1]) < collection.samples:
+                return _BYTES, read(int(file[1]), file[2], file[3])
         return None
 
 

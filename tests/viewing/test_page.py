@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import posegen
 from docs.skeleton_figure import posed
 from posegen.evaluation.recording import Recording
 from posegen.foundations.progress import Progress
@@ -167,6 +169,7 @@ def test_an_address_that_names_nothing_is_explained(opened: Opened) -> None:
     page = opened("#sample=4&variant=mirrored&frame=2")
     wait_for_frame(page, 2)
     assert page.locator("#message").inner_text() == "Sample 4 has no variant mirrored."
+    wait_until(page, "location.hash.includes('variant=base')")  # which the page writes itself
     page.evaluate("location.hash = '#sample=five'")
     wait_until(page, "document.querySelector('#message').textContent.startsWith('There is no sample five')")
 
@@ -272,11 +275,15 @@ def test_everybody_is_in_view_whatever_sample_comes_next(opened: Opened, pairs_u
 
 def test_words_match_by_stem_in_all_samples_and_a_match_opens_where_it_begins(opened: Opened) -> None:
     page = opened()
+    whole = "/^[0-9]+ of 60 samples$/.test(document.querySelector('#found').textContent)"  # while it searches: of the first 40
     page.fill("#words", "person walks")
-    wait_until(page, "document.querySelector('#found').textContent.includes(' of ')")
+    wait_until(page, whole)
     walks = page.inner_text("#found")
+    assert not walks.startswith("60 ")
+    page.fill("#words", "zebras")
+    wait_until(page, "document.querySelector('#found').textContent === '0 of 60 samples'")
     page.fill("#words", "persons walking")
-    page.wait_for_timeout(600)
+    wait_until(page, f"{whole} && !document.querySelector('#found').textContent.startsWith('0 ')")
     assert page.inner_text("#found") == walks
     page.click("#clear")
     page.click("#tab-overview")
@@ -296,3 +303,29 @@ def test_a_sequence_is_downloaded_as_stored(opened: Opened, tmp_path: Path) -> N
     with np.load(tmp_path / "clip.npz") as clip:
         assert clip["joints"].shape == (1, 75, 22, 3)
         assert clip["fps"] == 25
+
+
+@pytest.mark.parametrize("ending", ["bvh", "glb"])
+def test_a_sequence_is_downloaded_as_it_is_exported(
+    ending: str, opened: Opened, collection: Collection, tmp_path: Path
+) -> None:
+    page = opened("#sample=3")
+    wait_until(page, "document.documentElement.dataset.frame !== undefined")
+    with page.expect_download() as taken:
+        page.click(f"#download-{ending}")
+    assert taken.value.suggested_filename == f"sample-3-base.{ending}"
+    taken.value.save_as(tmp_path / "own")
+    posegen.export(collection.provenance["dataset"], ending, tmp_path / "all", variants=["base"], workers=1)
+    assert (tmp_path / "own").read_bytes() == (tmp_path / "all" / f"000003.{ending}").read_bytes()
+
+
+def test_the_files_of_several_people_are_in_one_archive(opened: Opened, pairs_url: str, tmp_path: Path) -> None:
+    page = opened(address=pairs_url)
+    wait_until(page, "document.documentElement.dataset.frame !== undefined")
+    with page.expect_download() as taken:
+        page.click("#download-bvh")
+    assert taken.value.suggested_filename == "sample-0-base.bvh.zip"
+    taken.value.save_as(tmp_path / "own.zip")
+    with zipfile.ZipFile(tmp_path / "own.zip") as archive:
+        assert archive.namelist() == ["000000.bvh", "000000_1.bvh"]
+        assert archive.read("000000_1.bvh").startswith(b"HIERARCHY")

@@ -221,10 +221,22 @@ async function copy(text) {
   }
 }
 
-function download() {
-  const link = element("a", { href: URL.createObjectURL(asArrays(current(), state.sample.blocks, source.about)), download: `sample-${state.sample.sample}-${state.variant}.npz` });
+function save(content, ending) {
+  const link = element("a", { href: URL.createObjectURL(content), download: `sample-${state.sample.sample}-${state.variant}.${ending}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+/** Download a file that the server makes: of several people, an archive of one for each. */
+async function downloadFile(ending) {
+  byId("taken").textContent = `making .${ending} ...`;
+  try {
+    const made = await source.file(state.sample.sample, state.variant, ending);
+    save(made, current().actors.length > 1 ? `${ending}.zip` : ending);
+    byId("taken").textContent = "";
+  } catch (problem) {
+    byId("taken").textContent = problem.message;
+  }
 }
 
 function setTheme(name) {
@@ -306,7 +318,11 @@ function connect() {
   for (const id of ["copy-python", "copy-command"]) byId(id).hidden = !path;
   click("copy-python", () => state.sample && copy(asPython(path, state.sample.sample, state.variant)));
   click("copy-command", () => state.sample && copy(asCommand(path, state.sample.sample, state.variant)));
-  click("download", () => state.sample && download());
+  click("download", () => state.sample && save(asArrays(current(), state.sample.blocks, source.about), "npz"));
+  for (const ending of ["bvh", "glb"]) {
+    byId(`download-${ending}`).hidden = !source.file || !source.about.files.includes(ending);
+    click(`download-${ending}`, () => state.sample && downloadFile(ending));
+  }
   offerPoints(source.about.points);
   for (const id of ["curve-point", "curve-kind"]) byId(id).addEventListener("change", () => state.sample && showCurves(current(), state.sample.blocks, source.about));
   click("tab-samples", () => showTab("samples"));

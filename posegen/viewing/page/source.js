@@ -1,6 +1,6 @@
 // Read rows and samples: from the server of the page, or from the data inside a page that is one file.
 
-/** Return { about, rows(page), sample(number), overview() }. */
+/** Return { about, rows(page), sample(number), overview(), file(sample, variant, ending) }; a page that is one file has no `file`. */
 export async function openSource() {
   const inside = document.getElementById("data");
   return inside ? embedded(JSON.parse(inside.textContent)) : served(await (await request("about")).json());
@@ -12,6 +12,7 @@ function served(about) {
     rows: async (page) => (await request(`rows/${page}`)).json(),
     sample: async (number) => decode(await inflate((await request(`samples/${number}`)).body)),
     overview: async () => (await request("overview")).json(),
+    file: async (sample, variant, ending) => (await request(`files/${sample}/${variant}.${ending}`)).blob(),
   };
 }
 
