@@ -154,7 +154,7 @@ def test_work_after_a_task_is_a_line() -> None:
     progress.start("embed", 1)
     progress.wait("prepare the search")
     progress.wait("")
-    assert stream.getvalue().splitlines() == ["embed: 0 of 1 samples (0%)", "prepare the search"]
+    assert stream.getvalue().splitlines() == ["embed: 0 of 1 sample (0%)", "prepare the search"]
 
 
 def test_a_task_that_starts_again_soon_is_one_line(clock: list[float]) -> None:

@@ -14,7 +14,7 @@ from posegen.dataset.storage.address import AnyPath
 from posegen.foundations.errors import UsageError
 from posegen.foundations.plugins import FIELDS, TASKS
 from posegen.foundations.quantities import human_bytes, human_time
-from posegen.foundations.wording import counted, table
+from posegen.foundations.wording import counted, table, verb
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
@@ -84,8 +84,8 @@ def status(dataset: AnyPath, output: cli.Output) -> None:
 
     found = find_status(dataset)
     lines = [
-        f"{dataset}: {found.made:,} of {found.shards:,} shards are made.",
-        f"Published: {found.samples:,} of {found.target:,} samples.",
+        f"{dataset}: {found.made:,} of {counted(found.shards, 'shard')} {verb(found.shards)} made.",
+        f"Published: {found.samples:,} of {counted(found.target, 'sample')}.",
         f"Running: {'not known for a bucket' if found.running is None else ', '.join(found.running) or 'nothing'}.",
     ]
     if found.state == "stopped":
@@ -114,7 +114,8 @@ def finish(dataset: AnyPath, output: cli.Output) -> int:
         gaps = [f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in result.missing]
         more = f" and {len(gaps) - _GAPS_SHOWN:,} more" if len(gaps) > _GAPS_SHOWN else ""
         lost = result.shards - result.complete
-        lines.append(f"{lost:,} of {result.shards:,} shards are missing: {', '.join(gaps[:_GAPS_SHOWN])}{more}.")
+        whole = f"{counted(result.shards, 'shard')} {verb(result.shards)}"
+        lines.append(f"{lost:,} of {whole} missing: {', '.join(gaps[:_GAPS_SHOWN])}{more}.")
         parts = ", ".join(f"{number}/{result.of_parts}" for number in result.parts[:_GAPS_SHOWN])
         more = " and more" if len(result.parts) > _GAPS_SHOWN else ""
         lines.append(

@@ -223,7 +223,7 @@ def paraphrase(
     server = parse_endpoint(endpoint, model, key=api_key(), **settings)
     found = run(dataset, server, limit=limit, in_flight=in_flight, progress=output.progress())
     done = f"{found.written:,} of {found.shards:,} shards, {counted(found.asked, 'caption')} asked for"
-    lines = [f"{found.path}: {done if found.written else f'all {found.shards:,} shards were complete, nothing to do'}"]
+    lines = [f"{found.path}: {done if found.written else 'all shards were complete, nothing to do'}"]
     for name, count in (("kept", found.kept), *((f"refused: {why}", count) for why, count in found.refused.most_common())):
         lines.append(f"  {name:<32}{count:>12,}{100 * count / max(1, found.captions):>8.1f} %")
     output.result(found, "\n".join(lines))

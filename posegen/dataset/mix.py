@@ -24,6 +24,7 @@ from posegen.dataset.sample import Sample
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.arrays import Array
 from posegen.foundations.errors import PosegenError, UsageError
+from posegen.foundations.wording import counted
 
 _MOST_CHUNKS = 10_000_000
 _HINT = "Run posegen mix again"
@@ -124,7 +125,7 @@ class Mix:
 
     def __repr__(self) -> str:
         shares = "" if self.weights is None else f", weights {':'.join(f'{weight:g}' for weight in self.weights)}"
-        return f"<Mix of {', '.join(str(dataset.path) for dataset in self.datasets)}: {len(self)} samples{shares}>"
+        return f"<Mix of {', '.join(str(dataset.path) for dataset in self.datasets)}: {counted(len(self), 'sample')}{shares}>"
 
     def __len__(self) -> int:
         return sum(map(len, self.datasets))

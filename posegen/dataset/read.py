@@ -32,7 +32,7 @@ from posegen.dataset.storage.address import AnyPath, to_path
 from posegen.foundations.arrays import Array, grouped
 from posegen.foundations.errors import PosegenError
 from posegen.foundations.hashing import canonical, content_hashes
-from posegen.foundations.wording import counted
+from posegen.foundations.wording import counted, verb
 
 if TYPE_CHECKING:
     from posegen.config.schema import Config
@@ -276,7 +276,8 @@ class Dataset:
         if not self.hidden_shards:
             return ""
         hint = "A run is extending it, or was stopped: `posegen generate` as before completes it, or `posegen finish` its parts"
-        return f"{self.path}: {len(self):,} samples are visible; {self.hidden_shards:,} more shards are not yet. {hint}"
+        visible, hidden = counted(len(self), "sample"), counted(self.hidden_shards, "further shard")
+        return f"{self.path}: {visible} {verb(len(self))} visible; {hidden} not yet. {hint}"
 
     @cached_property
     def config(self) -> Config:

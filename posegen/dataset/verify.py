@@ -30,6 +30,7 @@ from posegen.dataset.storage.folder import temporary_run
 from posegen.dataset.storage.storage import Entry, map_in_order
 from posegen.foundations.errors import MissingPathError, PosegenError
 from posegen.foundations.machine import available_cores
+from posegen.foundations.wording import counted, verb
 
 Progress = Callable[[int, int], None]
 _MAX_NAMED = 3
@@ -121,7 +122,7 @@ def find_problems(
     with suppress(OSError):  # reported by the search for orphan files
         receipts = list_receipts(path)
     if expected > len(receipts) + _MAX_MISSING:
-        what = f"requires {expected} shards, and there are {len(receipts)} receipts"
+        what = f"requires {counted(expected, 'shard')}, and has {counted(len(receipts), 'receipt')}"
         yield Problem(None, layout.HEADER_FILE, what, repairable=False)
         expected = 0
     known = {*receipts, *range(expected)}
@@ -149,7 +150,9 @@ def _check_documents(path: AnyPath, header: Header, *, with_receipts: bool) -> I
         if isinstance(found, Manifest) and with_receipts and not _is_manifest_true(path, header, found):
             yield Problem(None, name, f"does not match the receipts any more. Run: posegen finish {path}")
         if isinstance(found, int) and found > header.samples and not lock.is_being_written(path):
-            yield Problem(None, name, f"a repair has not finished: {header.samples} of {found} samples are visible")
+            yield Problem(
+                None, name, f"a repair has not finished: {header.samples} of {counted(found, 'sample')} {verb(found)} visible"
+            )
 
 
 def _check_overlays(path: AnyPath, unchecked: list[str]) -> Iterator[Problem]:
@@ -287,7 +290,7 @@ def _check_shard(
     if layer is None:
         names[layout.rows_path(shard)] = layout.ROWS
         if receipt.count < header.count(shard):
-            yield problem(name, f"has {receipt.count} samples, the dataset has {header.count(shard)} in this shard")
+            yield problem(name, f"has {counted(receipt.count, 'sample')}, the dataset has {header.count(shard)} in this shard")
     for file, content in names.items():
         try:
             if file in receipt.files:

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
 from posegen.foundations.quantities import human_rate, human_time
-from posegen.foundations.wording import printable
+from posegen.foundations.wording import counted, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,6 +58,11 @@ class _Task:
             self._since = self._counted, done
 
     @property
+    def whole(self) -> str:
+        """The number of units of the whole task."""
+        return counted(self.total, self.unit.removesuffix("s"))
+
+    @property
     def rate(self) -> float | None:
         """Units per second since the start, once some are done."""
         seconds = self._counted - self.started
@@ -88,7 +93,7 @@ class _Task:
     @property
     def counted(self) -> str:
         """The count and the figures, for a bar, which shows the share."""
-        return ", ".join(filter(None, (f"{self.done:,}/{self.total:,} {self.unit}" if self.total else "", self.figures)))
+        return ", ".join(filter(None, (f"{self.done:,}/{self.whole}" if self.total else "", self.figures)))
 
 
 class Progress:
@@ -203,7 +208,7 @@ class LineProgress(Progress):
     def _print(self, task: _Task) -> None:
         """Print the state of the task, with the time left once something is complete."""
         self._last, self._name = time.monotonic(), task.name
-        counted = f"{task.name}: {task.done:,} of {task.total:,} {task.unit} ({100 * task.done // max(task.total, 1)}%)"
+        counted = f"{task.name}: {task.done:,} of {task.whole} ({100 * task.done // max(task.total, 1)}%)"
         left = "" if task.left is None else f"{human_time(task.left)} left"
         self.log(", ".join(filter(None, (counted, task.figures, left))))
 

@@ -158,6 +158,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def verb(count: int) -> str:
+    """Return "is" or "are" for a number of things."""
+    return "is" if count == 1 else "are"
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "") -> str:
     """Return a table as text: the first column and those without a name aligned left, the others right.
 

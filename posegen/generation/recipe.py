@@ -24,6 +24,7 @@ from posegen.dataset.read import open_dataset
 from posegen.dataset.receipts import DIGITS, load_receipt, split_hashes
 from posegen.dataset.storage.address import AnyPath, storage_of
 from posegen.foundations.errors import MissingPathError
+from posegen.foundations.wording import counted
 from posegen.generation.header import stored_config
 from posegen.generation.repair import hash_samples
 
@@ -108,7 +109,7 @@ def check_dataset(recipe: Recipe, path: AnyPath) -> list[str]:
     """Compare a dataset with a recipe by its receipts, and return one line for each difference; it may have more samples."""
     found = make_recipe(path, recipe.header.samples)
     if found.header.samples < recipe.header.samples:
-        return [f"it has {found.header.samples:,} samples, and the recipe has {recipe.header.samples:,}"]
+        return [f"it has {counted(found.header.samples, 'sample')}, and the recipe has {recipe.header.samples:,}"]
     identities = {"identity": recipe.header.identity}, {"identity": found.header.identity}
     return [*_differences("", *identities), *_differences("", recipe.content, found.content)]
 

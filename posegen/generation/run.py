@@ -420,7 +420,7 @@ def check_lost(path: AnyPath, lost: Sequence[LostJob[ShardJob]], shards: int) ->
     if not lost:
         return
     lines = [
-        f"{path}: {len(lost)} of {shards} shards could not be made; all others are complete. "
+        f"{path}: {len(lost)} of {counted(shards, 'shard')} could not be made; all others are complete. "
         "Run the same command to try again:",
         *map(_describe_loss, lost[:NAMED_FAILURES]),
     ]

@@ -232,7 +232,7 @@ def test_the_command_counts_files_and_trials_and_quotes_its_path(tmp_path: Path,
     config = posegen.load_config(out)
     assert (config.story.library, config.story.themes) == (out.resolve(), {"my_clips": 1})
     assert config.skeleton == "library"
-    for line in ("read: 0 of 1 files", "try: 0 of 1 clips", "try: 1 of 1 clips", "write the library"):
+    for line in ("read: 0 of 1 file ", "try: 0 of 1 clip ", "try: 1 of 1 clip ", "write the library"):
         assert line in printed.err
 
 
