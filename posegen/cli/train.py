@@ -20,11 +20,11 @@ from posegen.foundations.wording import counted, table
 if TYPE_CHECKING:
     from posegen.training.run_folder import Result
 
-_TASKS = "action, retrieval, motion, identity, attribute, text or a plug-in's"
+_TASKS = "action, retrieval, motion, identity, attribute, lifting, imu, text or a plug-in's"
 _USELESS = {
-    "--pairs": ("--task", "--label", "--init"),
-    "--task text": ("--score", "--label", "--init"),
-    "a TABLE": ("--score",),
+    "--pairs": ("--task", "--label", "--init", "--with"),
+    "--task text": ("--score", "--label", "--init", "--with"),
+    "a TABLE": ("--score", "--with"),
     "a model of motion": ("--score", "--encoder"),
 }
 """Options without effect, by the kind of training."""
@@ -71,6 +71,9 @@ _RATES = (0.001, 0.01)
     metavar="RANK",
     help="Train low-rank adapters of this rank and the output layer only, of --init or an encoder.",
 )
+@click.option("--with", "generated", metavar="DATASET", help="Generated clips that train beside CLIPS in the same run.")
+@click.option("--ratio", metavar="REAL:GENERATED", help="Clips of both in the steps that have both.  [default: 1:4]")
+@click.option("--labels-map", metavar="NAME|YAML", help="Actions of DATASET by class of CLIPS.  [default: equal names]")
 @cli.budget_option("Maximum duration, such as 30m or 1h: refuse or stop a longer run.")
 @click.option("--estimate", "only_estimate", is_flag=True, help="Estimate time and memory, and train nothing.")
 def train(
@@ -79,17 +82,21 @@ def train(
     """Train a model on a dataset, or on a config whose samples are generated during training and not stored.
 
     The tasks are: action (classify actions), retrieval (match motion and captions), motion (generate motion from text),
-    identity (recognise persons by their motion), attribute (estimate speed, cadence, energy and duration) and text (fine-tune
-    a text encoder). `posegen docs training` describes tasks, presets and settings.
+    identity (recognise persons by their motion), attribute (estimate speed, cadence, energy and duration), lifting (estimate
+    joints from 2D joints), imu (classify actions by an inertial sensor) and text (fine-tune a text encoder). `posegen docs
+    training` describes tasks, presets and settings.
 
     The hardware, the choices made for it and the estimated duration are shown first. The same command resumes a stopped run at
     its last checkpoint. If the dataset has grown since, it trains as many steps again,
     on all samples.
 
-    CLIPS are your own clips, for the tasks action, identity and attribute: an .npz file with joints [frames, 22, 3], offsets,
+    CLIPS are your own clips, for all tasks but motion and text: an .npz file with joints [frames, 22, 3], offsets,
     fps and classes or subjects, or a folder with CLASS/NAME or SUBJECT/NAME as .npy, .bvh, .c3d or others. --label takes
     classes, subjects or, for attribute, numbers from a column of CLIPS/labels.csv, or of the .csv beside an .npz. --init starts
     from the model of another run.
+
+    --with trains on CLIPS and generated clips in one run: on generated ones first, then on both in a --ratio, then on CLIPS.
+    Validation and test have CLIPS alone. `posegen docs together` describes it.
 
     TABLE.csv, .tsv or .parquet with --label predicts one column from the others: texts, numbers, categories and vectors. Linear
     models and boosted trees are compared by cross-validation, with a constant and a linear baseline beside them; the presets
@@ -107,12 +114,24 @@ def train(
         require_source(source)
     is_table = Path(source).suffix.lower() in TABLES
     of_motion = "--task text" if task == "text" else "a model of motion"
-    pairs, score, overrides = (options.pop(name) for name in ("pairs", "score", "overrides"))
+    pairs, score, overrides, added = (options.pop(name) for name in ("pairs", "score", "overrides", "generated"))
+    together = {"together.ratio": options.pop("ratio"), "together.labels": options.pop("labels_map")}
+    if added is None:
+        cli.refuse_useless(
+            "without --with", {"--ratio": together["together.ratio"], "--labels-map": together["together.labels"]}
+        )
     kind = "--pairs" if pairs is not None else "a TABLE" if is_table else of_motion
-    given = {"--task": task, "--label": label, "--score": score, "--encoder": encoder, "--init": options["init"]}
+    given = {
+        "--task": task,
+        "--label": label,
+        "--score": score,
+        "--encoder": encoder,
+        "--init": options["init"],
+        "--with": added,
+    }
     cli.refuse_useless(f"with {kind}", {option: given[option] for option in _USELESS[kind]})
     of_table = kind == "a TABLE" or (task == "attribute" and label is not None)
-    named = {"table.label": label, _ENCODER[of_table]: encoder, _RANK[of_table]: lora}
+    named = {"table.label": label, _ENCODER[of_table]: encoder, _RANK[of_table]: lora, "together.dataset": added} | together
     settings = [*overrides, *(f"{key}={json.dumps(value)}" for key, value in named.items() if value is not None)]
     if kind in ("--pairs", "--task text"):
         columns = () if pairs is None else tuple(name.strip() for name in pairs.split(","))

@@ -43,7 +43,12 @@ FARTHEST = 10_000
 """Largest coordinate in metres."""
 LOWEST_FPS, HIGHEST_FPS = 1.0, 1000.0
 FOLDER_FPS = 25.0
-_ARRAYS = ("joints", "offsets", "fps")
+_ARRAYS = ("offsets", "fps")
+_VALUES: dict[str, tuple[tuple[int, ...], str]] = {
+    "joints": ((len(JOINTS), 3), "Store the positions of SMPL's first 22 joints in metres, y up"),
+    "readings": ((6,), "Store acceleration in m/s^2, then angular velocity in rad/s"),
+}
+"""Shape of a frame by the name of its array, and how to store it."""
 _LABELS = {"classes": "the action of each", "subjects": "one subject for each", "actions": "what is done in each"}
 
 
@@ -58,7 +63,7 @@ class Clips(NamedTuple):
     actions: list[str]
 
 
-def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
+def read_clip_archive(path: Path, required: Sequence[str], array: str = "joints") -> Clips:
     """Read an ``.npz`` archive.
 
     Parameters
@@ -66,6 +71,8 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
     path : Path
     required : sequence of str
         Which of ``classes`` and ``subjects`` the archive must have.
+    array : str
+        ``joints``, or ``readings`` of an inertial sensor, float [reading, 6], which are then in their place.
 
     Returns
     -------
@@ -78,12 +85,12 @@ def read_clip_archive(path: Path, required: Sequence[str]) -> Clips:
         If it cannot be read, is larger than :data:`MOST_BYTES`, an array is absent or does not fit the others, or joints are
         farther from the origin than :data:`FARTHEST`.
     """
-    needed = (*_ARRAYS, *required)
+    needed = (array, *_ARRAYS, *required)
     arrays = read_arrays(path, list(dict.fromkeys((*needed, *_LABELS))))
     if missing := [name for name in needed if name not in arrays]:
         raise _fault(path, f"has no array {', '.join(missing)}", f"Store {', '.join(needed)} with numpy.savez")
-    joints, offsets, fps = (arrays[name] for name in _ARRAYS)
-    _check_shape(path, joints)
+    joints, offsets, fps = (arrays[name] for name in (array, *_ARRAYS))
+    _check_shape(path, joints, array)
     whole = offsets.ndim == 1 and 2 <= len(offsets) <= MOST_CLIPS + 1 and offsets.dtype.kind in "iu"
     if not whole or offsets[0] != 0 or offsets[-1] != len(joints) or (offsets[1:] < offsets[:-1]).any():
         limits = f"integers that increase from 0 to the number of frames, {len(joints):,}, for at most {MOST_CLIPS:,} clips"
@@ -191,7 +198,7 @@ def resample(joints: ArrayLike, fps: float, target_fps: float) -> Array:
 
 
 def _read_member(path: Path, packed: zipfile.ZipFile, name: str) -> Array:
-    size, most = packed.getinfo(f"{name}.npy").file_size, MOST_BYTES if name == "joints" else MOST_LABEL_BYTES
+    size, most = packed.getinfo(f"{name}.npy").file_size, MOST_BYTES if name in _VALUES else MOST_LABEL_BYTES
     if size > most:
         raise _fault(path, f"{name} unpacks to {size:,} bytes; at most {most:,} are read", "Use fewer clips")
     with readable(path, f"{name} cannot be read as a plain array"), packed.open(f"{name}.npy") as stream:
@@ -235,10 +242,10 @@ def check_joints(path: Path, joints: Array) -> None:
     _check_clips(path, [str(path)], [joints])
 
 
-def _check_shape(path: Path, joints: Array) -> None:
-    if joints.ndim != 3 or joints.shape[1:] != (len(JOINTS), 3) or joints.dtype.kind != "f":
-        fix = "Store the positions of SMPL's first 22 joints in metres, y up"
-        raise _fault(path, f"joints must be float [frames, {len(JOINTS)}, 3]", fix, joints)
+def _check_shape(path: Path, joints: Array, name: str = "joints") -> None:
+    shape, fix = _VALUES[name]
+    if joints.ndim != 1 + len(shape) or joints.shape[1:] != shape or joints.dtype.kind != "f":
+        raise _fault(path, f"{name} must be float [frames, {', '.join(map(str, shape))}]", fix, joints)
 
 
 def _check_clips(path: Path, names: Sequence[str], clips: Sequence[Array]) -> None:

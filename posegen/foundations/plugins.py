@@ -81,7 +81,7 @@ _FIELDS = ("rotation", "velocity", "momentum", "imu", "camera", "keypoints", "fa
 FIELDS: Registry[Any] = Registry("posegen.fields", {name: f"posegen.fields.{name}:FIELD" for name in _FIELDS})
 """A :class:`posegen.fields.field.DerivedField` by name. Records are imported when they are used."""
 
-_TASKS = ("action", "attribute", "identity", "motion", "retrieval")
+_TASKS = ("action", "attribute", "identity", "imu", "lifting", "motion", "retrieval")
 TASKS: Registry[Any] = Registry("posegen.tasks", {name: f"posegen.training.tasks.{name}:TASK" for name in _TASKS})
 """A :class:`posegen.training.task.Task` by name."""
 

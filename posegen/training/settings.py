@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from posegen.config.load import apply_overrides, find_config, origin_of_keys, presets
 from posegen.config.schema import Flag, Integer
@@ -40,6 +40,7 @@ def _check_bytes(text: str) -> str:
 
 Number = Annotated[float, Field(ge=0, le=1e6)]
 Share = Annotated[float, Field(ge=0, lt=1)]
+Part = Annotated[float, Field(ge=0, le=1)]
 
 
 class Model(StrictModel):
@@ -242,6 +243,46 @@ class Text(StrictModel):
     max_tokens: Annotated[Integer, Field(ge=8, le=512)] = 96
 
 
+class Imu(StrictModel):
+    """Task `imu`.
+
+    Attributes
+    ----------
+    placement : where the sensor is worn; one of the placements of the field imu
+    any_mounting : turn the sensor at random in training, for real sensors whose axes are not those of the placement
+    """
+
+    placement: str = "right_wrist"
+    any_mounting: Flag = True
+
+
+class Together(StrictModel):
+    """Generated clips in a run on real ones.
+
+    Attributes
+    ----------
+    dataset : dataset with the generated clips (--with); null: none
+    ratio : real clips to generated ones in the steps that have both (--ratio)
+    first : share of the steps, the first ones, that have generated clips alone
+    last : share of the steps, the last ones, that have real clips alone
+    labels : name of a published dataset, or YAML file with the actions of each class (--labels-map); null: equal names
+    skeleton : show generated clips on the skeleton of the real ones
+    """
+
+    dataset: str | None = None
+    ratio: Annotated[str, Field(pattern=r"^[1-9]\d{0,3}:[1-9]\d{0,3}$")] = "1:4"
+    first: Part = 0.3
+    last: Part = 0.3
+    labels: str | None = None
+    skeleton: Flag = True
+
+    @model_validator(mode="after")
+    def _leaves_no_step_twice(self) -> Self:
+        if self.first + self.last > 1:
+            raise ValueError(f"first and last are shares of the steps and add up to {self.first + self.last:g}; at most 1")
+        return self
+
+
 class Table(StrictModel):
     """The classes or subjects of a user's clips, in a table beside them.
 
@@ -280,6 +321,8 @@ class Settings(StrictModel):
     motion: Motion = Motion()
     text: Text = Text()
     table: Table = Table()
+    imu: Imu = Imu()
+    together: Together = Together()
     log: tuple[Literal["tensorboard", "wandb"], ...] = ("tensorboard",)
 
 

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from posegen.config.identity import digest
 from posegen.config.load import load_config, require_source
 from posegen.dataset.clip_files import FOLDER_FPS
-from posegen.dataset.layout import HEADER_FILE, ROWS
+from posegen.dataset.header import is_dataset
+from posegen.dataset.layout import HEADER_FILE
 from posegen.dataset.read import Dataset, open_dataset
 from posegen.dataset.splits import SPLITS, in_split, split_groups
 from posegen.dataset.storage.address import AnyPath, storage_of, to_path
@@ -27,14 +28,17 @@ from posegen.foundations.arrays import Array
 from posegen.foundations.errors import UsageError
 from posegen.library.load import load_library
 from posegen.mocap.sources import holds_clips
-from posegen.training.data import feature_cache, features, identities, own_clips, sources
-from posegen.training.data.captions import FreshCaptions, encoder_of, open_captions
+from posegen.training.data import feature_cache, features, identities, own_clips, sources, together
+from posegen.training.data.body_shape import shape_of
+from posegen.training.data.captions import FreshCaptions, OwnCaptions, encoder_of, open_captions
 from posegen.training.encoder import add_adapters, merge_adapters, trainable_weights
 from posegen.training.run_folder import write_tensors
 from posegen.training.settings import Contrast, Data, Settings
 from posegen.training.task import Task, find_task
 from posegen.training.trained_models import TrainedModel, build_model, load_model
 
+_OWN_FIELDS = {"joints", "action", "imu"}
+"""Arrays that a user's clips can have."""
 _ENOUGH_EVALUATED = 50
 _EVALUATED_SAMPLES = 5000
 """Samples of a config from which validation and test are taken."""
@@ -69,6 +73,8 @@ class TrainingData:
         Identities of a user's clips, where they are known.
     notes : tuple of str
         What the user should know about the data, such as clips that are left out.
+    generated : Generated or None
+        Generated clips that train the model beside a user's own.
     """
 
     name: str
@@ -84,6 +90,7 @@ class TrainingData:
     by_identity: Settings | None = None
     people: identities.Identities | None = None
     notes: tuple[str, ...] = ()
+    generated: together.Generated | None = None
 
     def with_identities(self, settings: Settings) -> TrainingData:
         """Return the same data divided by identity, with clips of one identity in groups.
@@ -105,6 +112,8 @@ class TrainingData:
         UsageError
                 If the captions are not embedded.
         """
+        if self.groups is not None:
+            return self._with_own_captions(contrast)
         if self.dataset is not None:
             captions = open_captions(self.dataset.path, self.dataset.header.shard, contrast.encoder)
             embeddings = captions.embeddings
@@ -117,11 +126,27 @@ class TrainingData:
         identity = digest({"config": self.identity, "encoder": encoder.fingerprint})
         return replace(self, additions=FreshCaptions(name), view=view, identity=identity)
 
+    def _with_own_captions(self, contrast: Contrast) -> TrainingData:
+        """Return a user's clips with their classes as captions, and the captions of generated clips beside them."""
+        generated, name = self.generated, contrast.encoder
+        if generated is not None:
+            captions = open_captions(generated.dataset.path, generated.dataset.header.shard, name)
+            generated, name = replace(generated, captions=captions), captions.embeddings.encoder
+        encoder = encoder_of(name or DEFAULT)
+        assert self.categories is not None, "read_own_clips requires classes"
+        texts = tuple(str(word).replace("_", " ") for word in self.categories)
+        view = replace(self.view, text_encoder=encoder.name, text_dimension=encoder.dimension)
+        identity = digest({"clips": self.identity, "encoder": encoder.fingerprint})
+        own = OwnCaptions(name or DEFAULT, texts)
+        return replace(self, additions=own, view=view, identity=identity, generated=generated)
+
     def prepare(self, recipes: Sequence[features.Recipe], report: Callable[[int, int], None]) -> None:
         """Compute recipes that are not cached yet; see :func:`posegen.training.data.feature_cache.fill_cache`."""
         needed = (*recipes, *identities.IDENTITY_RECIPES) if self.by_identity is not None else recipes
         if self.dataset is not None:
             feature_cache.fill_cache(self.dataset, needed, self.view, report)
+        if self.generated is not None:
+            self.generated.prepare(needed, report)
         if self.by_identity is not None:
             for split in identities.EVALUATED:
                 self._identities(self.by_identity).check(split)
@@ -147,7 +172,10 @@ class TrainingData:
         if not len(samples):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
             raise UsageError(msg)
-        return sources.ClipSource(self.origin, recipes, self.view, samples, self.additions)
+        source = sources.ClipSource(self.origin, recipes, self.view, samples, self.additions)
+        if self.generated is None or split != "training":
+            return source
+        return self.generated.beside(source, self.samples)
 
     def _identities(self, settings: Settings) -> identities.Identities:
         if self.people is not None:
@@ -293,10 +321,12 @@ def open_setup(request: Request) -> Setup:
     task = find_task(request.task).configured(settings)
     initial = _initial_model(settings, request.init)
     view = None if initial is None else initial.view
-    data = _open_data(request, view, by_subject=task.reading.by_identity)
+    data = _open_data(request, view, task)
     if data.groups is None and settings.table.label is not None:
         raise UsageError(f"{request.source}: --label names a column of your own table or clips. Remove it")
-    if data.groups is not None and (task.reading.takes_captions or any(ROWS in recipe.fields for recipe in task.recipes)):
+    if data.groups is None and settings.together.dataset is not None:
+        raise UsageError(f"{request.source}: --with adds generated clips to your own clips, and this is a dataset or a config")
+    if data.groups is not None and {field for recipe in task.recipes for field in recipe.fields} - _OWN_FIELDS:
         hint = "Import the clips as actions, posegen import, and train on a dataset that is generated from them"
         if task.name == "attribute":
             hint = "Name a column of a table beside the clips with --label"
@@ -335,32 +365,79 @@ def _fit_to_few(setup: Setup) -> Setup:
                 f"warning: {data.name} has {len(data.groups):,} clips: {most:,} train, {validation:,} select the weights, and "
                 f"{test:,} test the model. One clip is {100 / test:.1f} % of the test, so small differences are chance"
             )
+    if data.generated is not None:
+        return replace(setup, data=replace(data, notes=(*data.notes, *notes)))
     if most < settings.batch:
         notes.append(f"warning: batches of {most} instead of {settings.batch}, since only {most} clips train")
     fitted = settings.model_copy(update={"batch": min(settings.batch, most)})
     return replace(setup, settings=fitted, data=replace(data, notes=(*data.notes, *notes)))
 
 
-def _open_data(request: Request, model_view: features.View | None, *, by_subject: bool) -> TrainingData:
+def _open_data(request: Request, model_view: features.View | None, task: Task) -> TrainingData:
     """Open the training data; the view of the initial model, if there is one, defines how a user's clips are seen."""
-    path, settings = storage_of(to_path(request.source)).local, request.settings
+    path, settings, by_subject = storage_of(to_path(request.source)).local, request.settings, task.reading.by_identity
     is_own = path is not None and (path.suffix == ".npz" or holds_clips(path))
     if path is None or (not is_own and (model_view is None or (path / HEADER_FILE).exists() or not path.is_dir())):
         return open_training_data(request.source, settings.data, settings.steps * settings.batch)
-    stride = settings.data.stride
-    model_view = model_view or features.View(0, FOLDER_FPS / stride, stride, ())
-    label = settings.table.label
-    clips = own_clips.read_own_clips(path, model_view.fps * model_view.stride, by_subject=by_subject, label=label)
+    stride, added = settings.data.stride, settings.together.dataset
+    dataset = None if added is None else _open_generated(added, task)
+    fps = (FOLDER_FPS if dataset is None else dataset.header.fps) / stride
+    model_view = model_view or features.View(0, fps, stride, ())
+    if dataset is not None and abs(model_view.fps - fps) > 1e-3 * fps:
+        raise UsageError(f"{added}: {fps * stride:g} frames per second; the model of --init has {model_view.fps * stride:g}")
+    read = own_clips.read_own_readings if "imu" in task.recipes[0].fields else own_clips.read_own_clips
+    clips = read(path, model_view.fps * model_view.stride, by_subject=by_subject, label=settings.table.label)
     frames = -(-max(len(clip) for clip in clips.joints) // model_view.stride)
     view = features.View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
     data = TrainingData(
         str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups,
         categories=None if by_subject else np.array(clips.words), notes=clips.notes,
     )  # fmt: skip
+    if dataset is not None:
+        return _with_generated(data, clips, dataset, request)
     if not by_subject:
         return data
     people, warning = identities.identities_of_clips(path, clips.joints, clips.subjects)
     return replace(data, people=people, notes=data.notes if warning is None else (*data.notes, warning))
+
+
+def _open_generated(source: str, task: Task) -> Dataset:
+    """Open the dataset of --with, for a task that takes one."""
+    if task.reading.by_identity:
+        raise UsageError(f"--with: the task {task.name} compares the persons of one source. Remove it, or use --init")
+    if not is_dataset(to_path(source)):
+        raise UsageError(f"--with {source}: there is no dataset. Generate one: posegen generate --config NAME --out {source}")
+    return open_dataset(to_path(source))
+
+
+def _with_generated(data: TrainingData, clips: own_clips.OwnClips, dataset: Dataset, request: Request) -> TrainingData:
+    """Return a user's clips with the generated clips that train beside them."""
+    settings, labels = request.settings, request.settings.together.labels
+    view, words, notes = sources.view_of(dataset, settings.data.stride), data.view.actions, list[str]()
+    names, found = words, dict[str, str]()
+    if any(recipe.name == features.ACTION.name for recipe in find_task(request.task).recipes):
+        shown = together.shown_actions(dataset, view)
+        found = together.read_class_map(labels, words, shown)
+        others = [name for name in shown if name not in found and name not in words]
+        lacking = sorted({*words} - {*found.values()})
+        names, found = (*words, *others), found | {name: name for name in others}
+        notes.append(f"{dataset.path}: {len(words) - len(lacking)} of {len(words)} classes, and {len(others)} other actions")
+        notes += [f"without generated clips: {', '.join(lacking)}"] if lacking else []
+    elif labels is not None:
+        raise UsageError(f"--labels-map has no effect on the task {request.task}, which does not read classes. Remove it")
+    numbers = [names.index(found[name]) if name in found else features.ABSENT for name in view.actions]
+    training = split_groups(clips.groups, data.seed, data.categories)["training"].tolist()
+    on_joints = settings.together.skeleton and clips.field == "joints"
+    generated = together.Generated(
+        dataset,
+        view,
+        np.array([*numbers, features.ABSENT], np.int16),
+        shape_of([clips.joints[i] for i in training]) if on_joints else None,
+        settings,
+    )
+    identity = digest([data.identity, dataset.header.identity, len(dataset), found])
+    seen = replace(data.view, actions=names)
+    return replace(data, identity=identity, view=seen, generated=generated, notes=(*data.notes, *notes))
 
 
 def _initial_model(settings: Settings, init: Path | None) -> TrainedModel | None:

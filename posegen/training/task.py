@@ -66,7 +66,8 @@ def motion_network(model: nn.Module, view: View, output: str = "") -> Network:
     """Return a model of motion features and lengths [clip]: features [clip, frame, FEATURES], or those of all actors."""
     encoder: Any = model.encoder
     mean, spread = encoder.mean.cpu().numpy(), encoder.spread.cpu().numpy()
-    inner = (FEATURES,) if len(mean) == FEATURES else (view.actors, len(mean) // view.actors)
+    is_single = len(mean) == FEATURES or view.actors == 1
+    inner = (len(mean),) if is_single else (view.actors, len(mean) // view.actors)
 
     def example(clips: int, frames: int) -> dict[str, Array]:
         """Return clips of different lengths whose features are distributed as in training."""

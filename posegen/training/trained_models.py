@@ -225,7 +225,10 @@ def clip_outputs(trained: TrainedModel, joints: Array, fps: float) -> Iterator[t
     (float, float, dict of str to Tensor, Tensor)
         Start and end in seconds, the inputs of the model, and its outputs for the one clip.
     """
-    view, start = trained.view, 0
+    view, start, inputs = trained.view, 0, trained.task.recipes[:INPUTS]
+    if lacking := {field for recipe in inputs for field in recipe.fields} - {"joints"}:
+        hint = "Run it on a dataset that has them"
+        raise UsageError(f"the model of the task {trained.task.name} reads {min(lacking)}, which clips do not have. {hint}")
     rate = view.fps * view.stride
     scene = np.asarray(joints if joints.ndim == 4 else joints[None], np.float32)
     if fps != rate:
@@ -234,11 +237,11 @@ def clip_outputs(trained: TrainedModel, joints: Array, fps: float) -> Iterator[t
         stop = start + stretch.shape[1]
         if stop - start >= SHORTEST * view.stride:
             fields = {"joints": stretch[None]}
-            values = {recipe.name: torch.from_numpy(recipe.compute(fields, view)) for recipe in trained.task.recipes[:INPUTS]}
-            inputs = {name: value.float() if value.is_floating_point() else value for name, value in values.items()}
+            values = {recipe.name: torch.from_numpy(recipe.compute(fields, view)) for recipe in inputs}
+            given = {name: value.float() if value.is_floating_point() else value for name, value in values.items()}
             with torch.inference_mode():
-                outputs = trained.task.apply(trained.model, inputs)
-            yield start / rate, stop / rate, inputs, outputs
+                outputs = trained.task.apply(trained.model, given)
+            yield start / rate, stop / rate, given, outputs
         start = stop
 
 

@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from posegen.dataset.read import open_dataset
 from posegen.foundations.errors import UsageError
+from posegen.generation.derive import derive
 from posegen.training.run_folder import RESULT, read_document
 from tests import preloading
+from tests.training import tiny
 from tests.training.forked_runs import killed_and_resumed, run_in_fork, short_runs
 
 Reported = dict[str, Any]
@@ -32,6 +35,7 @@ SETTINGS = {
         "optimiser.rate=2e-3",
     ),
 }  # fmt: skip
+SETTINGS["lifting"] = ("steps=30", "checks.times=2")
 TEXTS = ("a person walks", "a person jumps")
 
 
@@ -78,11 +82,47 @@ def motion(run: Run, folder: Path) -> Reported:
     return found | _generated(folder)
 
 
+def lifting(run: Run, folder: Path) -> Reported:
+    """Also train actions and captions of own clips together with the dataset; one run is killed in the middle and resumed."""
+    own = own_archive(folder / "dataset", folder / "own.npz")
+    together = (f'together.dataset="{folder / "dataset"}"', "saving.steps=3", "steps=14")
+    found = {"own": run("own", *together, source=own, trained="action")}
+    found["own killed"] = killed_and_resumed(run, folder, 8, *together, whole="own", source=own, trained="action")
+    found["own captions"] = run("captions", *together, "contrast.encoder=hashing-for-tests", source=own, trained="retrieval")
+    found["own lifting"] = run("own lifting", *together, source=own)
+    few = tiny.make(folder / "few", 8)
+    derive(few, ["imu"], workers=1)
+    worn = readings_archive(folder / "readings.npz")
+    found["own imu"] = run("own imu", f'together.dataset="{few}"', "steps=8", source=worn, trained="imu")
+    return found | {"errors": _predicted(folder, "mpjpe"), "exported": _exported(folder)}
+
+
+def own_archive(dataset: Path, path: Path) -> Path:
+    """Write joints of a dataset, disturbed, as a user's clips of two classes."""
+    drawn = np.random.default_rng(0)
+    joints = open_dataset(dataset).arrays("joints", slice(0, 40))[:, 0, 0, :40]
+    joints = joints + drawn.normal(0, 0.01, (len(joints), 1, 1, 3)).astype(np.float32)
+    classes = np.array(["walk", "sit"] * (len(joints) // 2))
+    offsets = np.arange(len(joints) + 1) * 40
+    np.savez(path, joints=joints.reshape(-1, 22, 3), offsets=offsets, fps=25.0, classes=classes)
+    return path
+
+
+def readings_archive(path: Path) -> Path:
+    """Write readings of 50 Hz of two classes, which differ in strength."""
+    drawn = np.random.default_rng(0)
+    readings = drawn.normal(0, np.repeat([1.0, 5.0], 15)[:, None, None], (30, 60, 6)).astype(np.float32)
+    classes = np.repeat(["walk", "jump"], 15)
+    np.savez(path, readings=readings.reshape(-1, 6), offsets=np.arange(31) * 60, fps=50.0, classes=classes)
+    return path
+
+
 TASKS: dict[str, Callable[[Run, Path], Reported]] = {
     "identity": identity,
     "attribute": attribute,
     "retrieval": retrieval,
     "motion": motion,
+    "lifting": lifting,
 }
 
 

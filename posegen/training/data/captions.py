@@ -7,7 +7,7 @@ embedded by :mod:`posegen.embedding`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -103,6 +103,40 @@ class FreshCaptions:
             return clips | _embed_cached(self.encoder, tuple(map(tuple, texts)))
         chosen = _drawn(clips["sample"], clips["variant"], seed, batch.number, list(map(len, texts)))
         return clips | _embed(self.encoder, [own[i : i + 1] for own, i in zip(texts, chosen.tolist(), strict=True)])
+
+
+@dataclass(frozen=True)
+class OwnCaptions:
+    """A text for each of a user's clips, which are embedded once, and the captions of generated clips beside them.
+
+    Attributes
+    ----------
+    encoder : str
+    texts : tuple of str
+        Text of each clip.
+    others : Captions or None
+        Captions of the generated clips; None: there are none.
+    find : callable or None
+        Returns sample, variant and first frame of generated clips by their numbers, which follow those of all own clips.
+    """
+
+    encoder: str
+    texts: tuple[str, ...]
+    others: Captions | None = None
+    find: Callable[[Array], tuple[Array, Array, Array]] | None = None
+
+    def __call__(self, clips: dict[str, Array], batch: SequenceBatch, seed: int | None) -> dict[str, Array]:
+        """Return clips of a batch with one caption each; see :class:`Captions`."""
+        distinct = tuple(sorted(set(self.texts)))
+        found = _embed_cached(self.encoder, tuple((text,) for text in distinct))
+        number, is_own = clips["sample"], clips["sample"] < len(self.texts)
+        which = [distinct.index(self.texts[i]) for i in np.where(is_own, number, 0).tolist()]
+        both = {name: values[which] for name, values in found.items()}
+        if self.others is not None and self.find is not None and not is_own.all():
+            sample, variant, _ = self.find(number[~is_own])
+            for name, values in self.others.of(sample, variant, seed or 0, batch.number).items():
+                both[name][~is_own] = values
+        return clips | both
 
 
 @lru_cache(2)

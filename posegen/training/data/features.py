@@ -66,6 +66,16 @@ class Draw(IntEnum):
     """Which clips a clip is compared with."""
     SHUFFLE = 6
     """Which identity a clip is assigned to in the control with shuffled labels."""
+    REAL = 7
+    """In which order real clips train a model together with generated ones."""
+    GENERATED = 8
+    """In which order the generated ones do."""
+    STRETCH = 9
+    """Which stretch of a generated clip is shown beside shorter real clips."""
+    CAMERA = 10
+    """From where a clip is seen."""
+    MOUNTING = 11
+    """How a sensor is turned."""
     NOISE = 16
     """The noise added to a clip in flow matching."""
     TIME = 17

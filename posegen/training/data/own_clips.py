@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from functools import partial
 from pathlib import Path
 
@@ -13,13 +14,14 @@ import xxhash
 
 from posegen.dataset.clip_files import FOLDER_FPS, MOST_BYTES, read_clip_archive, read_clip_folder, resample
 from posegen.dataset.table_files import read_table
+from posegen.fields.imu import COMPONENTS, READINGS
 from posegen.foundations.arrays import Array
 from posegen.foundations.constants import ABSENT_ACTION
 from posegen.foundations.errors import UsageError, require_inside
 from posegen.foundations.skeleton import JOINTS, PARTS
 from posegen.foundations.wording import hidden_character, shown
 from posegen.mocap.sources import SourceClip, clip_files, read_clips
-from posegen.training.data.features import features_of
+from posegen.training.data.features import View, features_of
 from posegen.training.data.sources import Origin, Query
 
 _SHORTEST, _LONGEST = 4, 100_000
@@ -44,6 +46,10 @@ class OwnClips:
         Hash of joints and classes.
     notes : tuple of str
         Which files and clips are left out, and why; clips with frames that are not used.
+    field : str
+        What `joints` are: ``joints``, or ``imu``, readings [frame, reading, 1, 6] of a sensor.
+    computed : dict
+        Values of recipes of single clips, which are computed once.
     """
 
     path: Path
@@ -52,6 +58,8 @@ class OwnClips:
     subjects: tuple[str, ...]
     identity: str
     notes: tuple[str, ...] = ()
+    field: str = "joints"
+    computed: dict[tuple[str, View, int], Array] = dataclass_field(default_factory=dict, compare=False, repr=False)
 
     @property
     def groups(self) -> Array:
@@ -63,17 +71,20 @@ class OwnClips:
         """Return the clips as samples with one variant."""
         return Origin(str(self.path), ("own",), 20, 1, partial(_load_own, self))
 
-    def padded(self, which: Array) -> dict[str, Array]:
-        """Return clips as arrays of a dataset with one actor: joints, NaN after each clip, and the class as action."""
-        frames = max(len(clip) for clip in self.joints)
+    def padded(self, which: Array, frames: int | None = None) -> dict[str, Array]:
+        """Return clips as arrays of a dataset with one actor: joints or readings, NaN after each clip; the class as action.
+
+        They have as many frames as the longest of all clips, or `frames`.
+        """
+        frames = max(len(clip) for clip in self.joints) if frames is None else frames
         names = sorted(set(self.words))
-        joints = np.full((len(which), 1, frames, len(JOINTS), 3), np.nan, np.float32)
+        joints = np.full((len(which), 1, frames, *self.joints[0].shape[1:]), np.nan, np.float32)
         action = np.full((len(which), 1, frames, len(PARTS)), ABSENT_ACTION, np.uint16)
         for i, clip in enumerate(which.tolist()):
             length = len(self.joints[clip])
             joints[i, 0, :length] = self.joints[clip]
             action[i, 0, :length] = names.index(self.words[clip])
-        return {"joints": joints, "action": action}
+        return {self.field: joints, "action": action}
 
 
 def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:
@@ -96,6 +107,35 @@ def read_own_clips(path: Path, fps: float, *, by_subject: bool = False, label: s
     """
     refused: list[str] = []
     found = _read(path, [] if label is not None else ["subjects" if by_subject else "classes"], refused.append)
+    return _selected(path, fps, found, refused, by_subject=by_subject, label=label)
+
+
+def read_own_readings(path: Path, fps: float, *, by_subject: bool = False, label: str | None = None) -> OwnClips:
+    """Read the readings of an inertial sensor from an ``.npz`` archive, at :data:`posegen.fields.imu.READINGS` a frame.
+
+    The archive has those arrays of clips (:mod:`posegen.dataset.clip_files`) but joints, and ``readings`` float [reading, 6]:
+    acceleration in m/s^2 and angular velocity in rad/s; `fps` are readings per second.
+
+    Raises
+    ------
+    UsageError
+        As :func:`read_own_clips`.
+    """
+    if path.suffix != ".npz":
+        raise UsageError(f"{path}: readings are in an .npz archive with the arrays readings, offsets, fps and classes")
+    found = []
+    for clip in _read(path, [] if label is not None else ["classes"], lambda _: None, "readings"):
+        readings = resample(clip.joints, clip.fps, READINGS * fps)
+        whole = readings[: len(readings) // READINGS * READINGS].reshape(-1, READINGS, 1, len(COMPONENTS))
+        found.append(replace(clip, joints=whole, fps=fps))
+    own = _selected(path, fps, found, [], by_subject=by_subject, label=label)
+    return replace(own, field="imu")
+
+
+def _selected(
+    path: Path, fps: float, found: list[SourceClip], refused: list[str], *, by_subject: bool, label: str | None
+) -> OwnClips:
+    """Return the clips that are long enough, at `fps` frames per second, after checking them."""
     if label is not None:
         labels = labels_of_clips(path, [clip.name for clip in found], label)
         labelled = zip(found, labels, strict=True)
@@ -133,7 +173,7 @@ def _resampled(joints: Array, rate: float, fps: float) -> Array:
     return (joints if rate == fps else resample(joints, rate, fps)).astype(np.float32)
 
 
-def _read(path: Path, required: Sequence[str], refuse: Callable[[str], object]) -> list[SourceClip]:
+def _read(path: Path, required: Sequence[str], refuse: Callable[[str], object], array: str = "joints") -> list[SourceClip]:
     """Read an archive, a file, or a folder whose folders name classes and subjects; what a file itself states comes first."""
     is_plain = path.is_dir() and all(
         file.suffix.lower() == ".npy" and file.parent.parent == path for file in clip_files([path])
@@ -143,7 +183,7 @@ def _read(path: Path, required: Sequence[str], refuse: Callable[[str], object]) 
         own = [clip.file.relative_to(path).parent.as_posix().removeprefix(".") for clip in found]
         named = zip(found, own, strict=True)
         return [replace(clip, label=clip.label or name, subject=clip.subject or name) for clip, name in named]
-    clips = read_clip_folder(path) if is_plain else read_clip_archive(path, required)
+    clips = read_clip_folder(path) if is_plain else read_clip_archive(path, required, array)
     columns = zip(clips.names, clips.joints, clips.classes, clips.classes if is_plain else clips.subjects, strict=True)
     return [SourceClip(path, name, joints, clips.fps, "", label=own, subject=who) for name, joints, own, who in columns]
 
@@ -187,7 +227,20 @@ def labels_of_clips(path: Path, names: Sequence[str], label: str) -> list[str]:
 
 
 def _load_own(clips: OwnClips, query: Query) -> None:
-    query.compute({name: values[:, None] for name, values in clips.padded(query.samples).items()})
+    for recipe in query.recipes:
+        (into,) = query.into[recipe.name]
+        for row, clip in enumerate(query.samples.tolist()):
+            key = f"{recipe.cache or recipe.name}-{recipe.version}", query.view, clip
+            if key not in clips.computed:
+                # Frames after the last one have the values that the recipe gives to absent frames.
+                fields = clips.padded(np.array([clip]), len(clips.joints[clip]) + query.view.stride)
+                clips.computed[key] = recipe.compute(fields, query.view)[0]
+            values = clips.computed[key]
+            if recipe.inner[:1] == ("frame",):
+                shown = len(values) - 1
+                into[row, :shown], into[row, shown:] = values[:shown], values[shown]
+            else:
+                into[row] = values
 
 
 def labelled_clips(path: Path, label: str) -> tuple[pa.Table, tuple[str, ...]]:

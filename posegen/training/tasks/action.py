@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from posegen.training.data.features import ABSENT, ACTION, LENGTH, MOTION, View
+from posegen.training.data.features import ABSENT, ACTION, FEATURES, LENGTH, MOTION, View
 from posegen.training.encoder import ANY_SKELETON_SPREAD, MotionEncoder
 from posegen.training.measures import balanced_accuracy, macro_f1
 from posegen.training.settings import Model
@@ -28,11 +28,13 @@ class ActionModel(nn.Module):
     ----------
     view : View
     settings : Model
+    numbers : int, optional
+        Numbers per frame.
     """
 
-    def __init__(self, view: View, settings: Model) -> None:
+    def __init__(self, view: View, settings: Model, numbers: int = FEATURES) -> None:
         super().__init__()
-        self.encoder = MotionEncoder(settings.size, settings.dropout, least_spread=ANY_SKELETON_SPREAD)
+        self.encoder = MotionEncoder(settings.size, settings.dropout, least_spread=ANY_SKELETON_SPREAD, numbers=numbers)
         self.score = nn.Linear(self.encoder.width, len(view.actions))
 
     def forward(self, motion: Tensor, length: Tensor) -> Tensor:
