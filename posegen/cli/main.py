@@ -61,6 +61,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "Measure plausibility of motion and truth of captions."),
     "benchmark": ("benchmark", "Measure whether a text-to-motion model obeys texts."),
     "train": ("train", "Train a model on a dataset or a config."),
+    "worth": ("train", "Measure how many real clips generated ones are worth."),
     "runs": ("models", "List and compare training runs."),
     "predict": ("models", "Run a trained model and save its predictions."),
     "animate": ("text_motion", "Generate motion for a text with a trained model."),

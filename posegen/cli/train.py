@@ -148,6 +148,45 @@ def train(
         _train_task(source, task, [*_size_of(options["init"]), *settings], options, output)
 
 
+@cli.command(
+    "posegen worth clips --with data/default-0",
+    "posegen worth clips.npz --with data/utd --labels-map utd_mhad --task imu",
+)
+@click.argument("source", type=cli.PATH, metavar="CLIPS")
+@click.option("--with", "generated", required=True, metavar="DATASET", help="Generated clips.")
+@click.option("-t", "--task", default="action", metavar="NAME", help="Task: action, retrieval, lifting or imu.")
+@click.option("--ratio", metavar="REAL:GENERATED", help="Clips of both in the steps that have both.  [default: 1:4]")
+@click.option("--labels-map", metavar="NAME|YAML", help="Actions of DATASET by class of CLIPS.  [default: equal names]")
+@click.option("--preset", default="quick", metavar="NAME|PATH", help="Training preset, or the path of a YAML file.")
+@cli.folder_option("Folder for the results.  [default: runs/worth-TASK-NAME]")
+@cli.settings_option("Change a setting, such as steps=600")
+def worth(source: Path, generated: str, task: str, output: cli.Output, **options: Any) -> None:
+    """Measure how many real clips the generated clips of DATASET are worth.
+
+    Models are trained on 1, 5, 10, 25 and 100 % of CLIPS, with and without DATASET, in equally many steps, three times each
+    with other persons held back for the test. The command writes worth.json, and with the extra view the curves as worth.png.
+    The same command resumes an interrupted measurement. `posegen docs together` describes the method.
+    """
+    from posegen.config.load import require_source
+    from posegen.foundations.plugins import require_extra
+    from posegen.training.settings import WORTH_SETTINGS, load_settings
+
+    require_source(source)
+    named = {"together.dataset": generated, "together.ratio": options["ratio"], "together.labels": options["labels_map"]}
+    changed = [f"{key}={json.dumps(value)}" for key, value in named.items() if value is not None]
+    settings = load_settings(options["preset"], [*WORTH_SETTINGS, *options["overrides"], *changed], task)
+    require_extra("train")
+    with output.progress().working("load torch"):
+        from posegen.training.setup import Request
+        from posegen.training.worth import draw_curves, measure_worth, report
+
+    out = options["out"] or Path("runs") / f"worth-{task}-{source.resolve().stem}"
+    with output.resumable(out):
+        found = measure_worth(Request(str(source), task, options["preset"], settings, out), output.progress())
+    draw_curves(found, out, output.note)
+    output.summary(asdict(found), report(found))
+
+
 _Options = dict[str, Any]
 """Attributes of a request that are options: `out`, `budget`, `only_estimate`, `init` and `preset`."""
 

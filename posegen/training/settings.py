@@ -29,6 +29,8 @@ PAIR_SETTINGS = (
     "text.max_tokens",
 )  # fmt: skip
 """Presets and settings of ``posegen train --pairs``; others are refused. ``--task text`` also has ``data.samples``."""
+WORTH_SETTINGS = ("steps=400", "data.frames=100", "log=[]")
+"""What ``posegen worth`` changes in a preset: thirty models are trained."""
 _FINAL_RATE = 0.01
 """Learning rate of the last step, relative to the highest."""
 

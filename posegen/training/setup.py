@@ -75,6 +75,10 @@ class TrainingData:
         What the user should know about the data, such as clips that are left out.
     generated : Generated or None
         Generated clips that train the model beside a user's own.
+    clips : OwnClips or None
+        A user's own clips.
+    chosen : mapping of str to int64 [n], or None
+        Samples of each split, in place of those that groups or a hash decide.
     """
 
     name: str
@@ -91,6 +95,8 @@ class TrainingData:
     people: identities.Identities | None = None
     notes: tuple[str, ...] = ()
     generated: together.Generated | None = None
+    clips: own_clips.OwnClips | None = None
+    chosen: Mapping[str, Array] | None = None
 
     def with_identities(self, settings: Settings) -> TrainingData:
         """Return the same data divided by identity, with clips of one identity in groups.
@@ -168,7 +174,7 @@ class TrainingData:
         limited = self.dataset is None and split != "training"
         samples = in_split(self.seed, np.arange(min(self.samples, _EVALUATED_SAMPLES) if limited else self.samples), split)
         if self.groups is not None:
-            samples = split_groups(self.groups, self.seed, self.categories)[split]
+            samples = (self.chosen or split_groups(self.groups, self.seed, self.categories))[split]
         if not len(samples):
             msg = f"{self.name}: none of its {self.samples:,} samples is in the {split} split. Generate a few hundred"
             raise UsageError(msg)
@@ -391,7 +397,7 @@ def _open_data(request: Request, model_view: features.View | None, task: Task) -
     view = features.View(frames, model_view.fps, model_view.stride, tuple(sorted(set(clips.words))))
     data = TrainingData(
         str(path), clips.identity, 0, len(clips.words), view, clips.origin(), groups=clips.groups,
-        categories=None if by_subject else np.array(clips.words), notes=clips.notes,
+        categories=None if by_subject else np.array(clips.words), notes=clips.notes, clips=clips,
     )  # fmt: skip
     if dataset is not None:
         return _with_generated(data, clips, dataset, request)
@@ -417,7 +423,7 @@ def _with_generated(data: TrainingData, clips: own_clips.OwnClips, dataset: Data
     names, found = words, dict[str, str]()
     if any(recipe.name == features.ACTION.name for recipe in find_task(request.task).recipes):
         shown = together.shown_actions(dataset, view)
-        found = together.read_class_map(labels, words, shown)
+        found = together.read_class_map(labels, words, view.actions, shown)
         others = [name for name in shown if name not in found and name not in words]
         lacking = sorted({*words} - {*found.values()})
         names, found = (*words, *others), found | {name: name for name in others}

@@ -71,12 +71,12 @@ def test_phases_that_overlap_are_refused() -> None:
     ("text", "expected"),
     [
         (None, {"walk": "walk"}),
-        ("go: [walk, run]\nwalk: jump\n", {"walk": "go", "run": "go", "jump": "walk"}),
+        ("go: [walk, run, swim]\nwalk: jump\n", {"walk": "go", "run": "go", "jump": "walk"}),
         ("walks: walk\n", "the clips have no class"),
-        ("go: wlak\n", "the dataset has no action"),
+        ("go: wlak\n", "the library of the dataset has no action"),
         ("go: 3\n", "must have an action or a list of actions"),
         ("[walk]\n", "must have a line CLASS: ACTION"),
-        ("utd_mhad", "none of the classes 'go', 'walk' has an action"),
+        ("utd_mhad", "none of the classes 'go', 'walk' is shown"),
         ("no.yaml", "there is no such file"),
     ],
 )
@@ -84,18 +84,19 @@ def test_label_maps_are_read_and_checked(text: str | None, expected: dict[str, s
     file = tmp_path / "map.yaml"
     file.write_text(text or "", encoding="utf-8")
     labels = None if text is None else str(file) if "\n" in text else text
-    words, actions = ("go", "walk"), ("jump", "run", "walk")
+    words, shown = ("go", "walk"), ("jump", "run", "walk")
+    actions = (*shown, "swim", "march_in_place")
     if isinstance(expected, dict):
-        assert read_class_map(labels, words, actions) == expected
+        assert read_class_map(labels, words, actions, shown) == expected
     else:
         with pytest.raises(UsageError, match=expected):
-            read_class_map(labels, words, actions)
+            read_class_map(labels, words, actions, shown)
 
 
 def test_a_published_map_names_only_actions_of_the_dataset() -> None:
-    assert read_class_map("utd_mhad", ("walk", "bowling", "wave"), ("wave", "march_in_place", "sit")) == {
-        "march_in_place": "walk", "wave": "wave",
-    }  # fmt: skip
+    shown = ("wave", "march_in_place", "sit")
+    found = read_class_map("utd_mhad", ("walk", "bowling", "wave"), shown, shown)
+    assert found == {"march_in_place": "walk", "wave": "wave"}
 
 
 def _bones(joints: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

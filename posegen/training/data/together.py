@@ -30,33 +30,35 @@ from posegen.training.data.sources import ClipSource, Origin, Query
 from posegen.training.settings import Settings
 
 
-def read_class_map(labels: str | None, words: Sequence[str], actions: Sequence[str]) -> dict[str, str]:
-    """Return the class of each action that shows one.
+def read_class_map(
+    labels: str | None, words: Sequence[str], actions: Sequence[str], shown_ones: Sequence[str]
+) -> dict[str, str]:
+    """Return the class of each action that a dataset shows.
 
     Parameters
     ----------
     labels : str or None
         Name of a published dataset of :mod:`posegen.library.class_maps`, or path of a YAML file with the actions of each class,
         ``wave: wave`` or ``kick: [kick, side_kick]``. None: a class has the action of its name.
-    words, actions : sequence of str
-        Classes of the real clips, and actions of the dataset.
+    words, actions, shown_ones : sequence of str
+        Classes of the real clips, actions that a dataset can have, and those that it shows.
 
     Raises
     ------
     UsageError
-        If the file is no such map, names an unknown action or class, or maps none of the classes.
+        If the file is no such map, names an unknown action or class, or the dataset shows none of the classes.
     """
     if labels is None:
         table: Mapping[str, Sequence[str]] = {name: (name,) for name in set(words) & set(actions)}
     elif labels in class_maps():
         known = class_maps()[labels].actions
-        table = {name: [action for action in known.get(name, ()) if action in actions] for name in words}
+        table = {name: known.get(name, ()) for name in words}
     else:
         table = _read_map(labels, words, actions)
-    found = {action: name for name, own in table.items() for action in own}
+    found = {action: name for name, own in table.items() for action in own if action in shown_ones}
     if not found:
         hint = f"Name the actions of each class in a YAML file, or one of {', '.join(class_maps())}, with --labels-map"
-        raise UsageError(f"none of the classes {', '.join(map(shown, words[:5]))} has an action of the dataset. {hint}")
+        raise UsageError(f"none of the classes {', '.join(map(shown, words[:5]))} is shown by the dataset. {hint}")
     return found
 
 
@@ -73,7 +75,7 @@ def _read_map(labels: str, words: Sequence[str], actions: Sequence[str]) -> dict
         if not isinstance(own, list):
             raise UsageError(f"{path}: {shown(name)} must have an action or a list of actions (got {shown(own)})")
         for action in own:
-            require_known(f"{path}: the dataset has no action", str(action), actions)
+            require_known(f"{path}: the library of the dataset has no action", str(action), actions)
     return table
 
 
