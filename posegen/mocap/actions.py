@@ -52,7 +52,7 @@ MOST_EXCESS, MOST_EXCESS_TURNED = 20.0, 35.0
 of the trunk is measured by the line between the collars, and shoulder blades turn this line further."""
 CIRCLED = 90.0
 """Degrees beyond its range from which a shoulder is not inaccurate, but its arm circles."""
-SQUAT, DEEPEST = -0.45, -0.62
+SQUAT, DEEPEST = -0.62, -0.74
 """Heights of the pelvis in leg lengths below which a squat becomes less deep, and that it does not reach."""
 MOST_OUT = 32.0
 """Degrees that a knee points away from the direction of its foot."""
