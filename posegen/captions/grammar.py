@@ -237,7 +237,10 @@ class Grammar:
         for claim, implying, share in self._implying(facts, words, written):
             if not implying or (claim[0] == "speed" and "speed" not in details):
                 continue
-            rest = self._orders({each: own for each, own in details.items() if each != claim[0]})
+            # "Takes two steps to the left" is a side-step.
+            _, way, _ = details.get("path", ("", "", []))
+            unstated = {claim[0], "path"} if claim[0] == "steps" and way in ("left", "right") else {claim[0]}
+            rest = self._orders({each: own for each, own in details.items() if each not in unstated})
             implied = (*claims, claim) if claim[1] else claims
             made = [self._template(action, verb_forms(verb, self.forms), implied, rest) for verb in implying]
             found += made * max(1, round(len(found) * share / (1 - share) / max(1, len(made))))

@@ -306,6 +306,9 @@ class _Parser:
             return True
         if verb := by_kind.get("verb"):
             self._begin_segment(verb.action, self._begun(verb.claims))
+            taken = self.text[slice(*span)].split()[0].lower() in self.reading.clauses["taking"]
+            if taken and "steps" in dict(verb.claims):
+                self.stepping = self.actor, len(self.done) - 1
             if verb.number:
                 self.single.add((self.actor, len(self.done) - 1))
             return True

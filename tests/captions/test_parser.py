@@ -226,3 +226,30 @@ def test_a_text_that_is_too_long_or_hides_something_is_refused(
     out = [] if name == "search" else ["-o", str(tmp_path / "out.npz")]
     assert main([name, *options, text, *out]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "actions"),
+    [
+        ("one person sits down while the other one waves", {0: ["sit"], 1: ["wave"]}),
+        ("two people stand, one claps and the other walks forward", {0: ["stand", "clap"], 1: ["walk"]}),
+        ("a person sits down and another person walks in a circle", {0: ["sit"], 1: ["walk"]}),
+        # Here they name a limb, or a place.
+        ("a person raises one arm, then the other arm", {0: ["raise_arm"]}),
+        ("a person walks from one side to the other and waves", {0: ["walk", "wave"]}),
+        ("a person takes one step and another step", {0: ["walk", "walk"]}),
+    ],
+)
+def test_words_of_a_second_person_begin_a_clause(text: str, actions: dict[int, list[str]]) -> None:
+    found: dict[int, list[str]] = {}
+    for statement in parse_caption(text, LIBRARY).statements:
+        if statement["kind"] == "action":
+            found.setdefault(int(statement["actor"]), []).append(str(statement["action"]))
+    assert found == actions
+
+
+def test_the_number_of_people_is_read() -> None:
+    counts = {"three people dance": "3", "a group of four people walks": "4", "12 men march": "12"}
+    for text, count in counts.items():
+        people = [s["value"] for s in parse_caption(text, LIBRARY).statements if s["kind"] == "people" and s["actor"] == -1]
+        assert people == [count]

@@ -63,6 +63,8 @@ MEANT = {
     "stands with the arms at the sides, then takes two steps": "stand | walk steps=2",
     "goes back 4 steps": "walk_backwards steps=4",
     "takes a step back": "walk_backwards",
+    "takes a step to the right": "side_step steps=1 side=right",
+    "takes two steps to the left": "side_step steps=2 side=left",
     "turns around and walks back 4 steps": "turn direction=around | walk steps=4",
     "takes three side steps to the left": "side_step steps=3 side=left",
     "a person slightly jumps": "jump",
