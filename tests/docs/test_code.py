@@ -39,6 +39,7 @@ NOT_RUN: Mapping[str, str] = {
     r"posegen train .*--preset gpu|torch\.cuda|posegen (runs|export-model) /volume": "needs a GPU",
     r"posegen train .*--lora 8": "is an alternative to a run above it",
     r"posegen train clips\.npz .*(identity|--label)": "needs labels that the archive of the page lacks: test_own_clips.py",
+    r"posegen (train|worth) .*--with|generate .*configs/classes": "needs clips of classes that DATASET shows: test_together.py",
     r"posegen export-model runs/motion|--animated": "needs a trained model: tests/training/test_exports.py",
 }
 """Commands that are not run, as regular expressions, and why."""
@@ -53,6 +54,7 @@ MOST_NOT_RUN = {
 ELSEWHERE = {"docs/animate.md": "tests/training/test_exports.py", "docs/reading.md: sql": "tests/dataset/test_conditions.py"}
 """Blocks that another test runs: Python unless stated."""
 NAMES: Mapping[str, str] = {
+    "docs/together.md": "import numpy as np; clips, names = [np.zeros((99, 6))] * 2, ['kick', 'wave']",
     "docs/training.md": "import numpy as np; clips, names = [np.zeros((9, 22, 3))] * 2, ['kick', 'wave']",
 }
 """What the Python code of a page assumes."""
