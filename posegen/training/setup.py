@@ -442,7 +442,7 @@ def _with_generated(data: TrainingData, clips: own_clips.OwnClips, dataset: Data
         settings,
     )
     identity = digest([data.identity, dataset.header.identity, len(dataset), found])
-    seen = replace(data.view, actions=names)
+    seen = replace(data.view, actions=names, predicted=len(words))
     return replace(data, identity=identity, view=seen, generated=generated, notes=(*data.notes, *notes))
 
 

@@ -24,6 +24,7 @@ from posegen.training.data.own_clips import read_own_readings  # noqa: E402
 from posegen.training.data.together import read_class_map, schedule  # noqa: E402
 from posegen.training.settings import load_settings  # noqa: E402
 from posegen.training.setup import Request, Setup, open_setup  # noqa: E402
+from posegen.training.tasks.action import TASK as ACTIONS  # noqa: E402
 from posegen.training.tasks.imu import TASK, mountings  # noqa: E402
 from posegen.training.tasks.lifting import seen  # noqa: E402
 from tests.running import Programs  # noqa: E402
@@ -122,6 +123,7 @@ def test_batches_follow_the_schedule_and_only_training_has_generated_clips(datas
     data, settings = setup.data, setup.settings
     assert data.generated is not None
     assert data.view.actions[:2] == ("sit", "walk")
+    assert data.view.predicted == 2
     assert "jump" in data.view.actions
     assert "surf" not in data.view.actions
     data.prepare(setup.task.recipes, lambda done, total: None)
@@ -158,6 +160,20 @@ def _compare_generated(setup: Setup, clips: Sequence[dict[str, Any]]) -> None:
             named = [generated.view.actions[i] for i in actions[start : start + length]]
             assert [setup.data.view.actions[i] for i in each["action"][row, :length]] == named
             assert (each["action"][row, length:] == ABSENT).all()
+
+
+def test_other_actions_are_never_predicted() -> None:
+    view = View(3, 6.25, 4, ("sit", "walk", "jump"), predicted=2)
+    scores = torch.tensor([0.0, 1.0, 9.0]).expand(1, 3, 3)
+    clips = {"action": torch.ones(1, 3, dtype=torch.int16), "length": torch.tensor([3])}
+    tally = ACTIONS.tally(view)
+    tally.add(scores, clips)
+    assert tally.measures()["clip_top1"] == 1
+    assert ACTIONS.abilities.describe is not None
+    assert ACTIONS.abilities.describe(scores, clips, view)["action"] == ["walk"]
+    tally = ACTIONS.tally(replace(view, predicted=None))
+    tally.add(scores, clips)
+    assert tally.measures()["clip_top1"] == 0
 
 
 def test_requests_that_do_not_fit_are_refused(dataset: Path, own: Path, tmp_path: Path) -> None:

@@ -127,6 +127,8 @@ class View:
         Length of these embeddings.
     actors : int
         Largest number of actors in a clip, where the task reads more than the first one.
+    predicted : int or None
+        How many of `actions`, the first ones, a model predicts; None: all. The others only train it.
     """
 
     frames: int
@@ -136,6 +138,7 @@ class View:
     text_encoder: str = ""
     text_dimension: int = 0
     actors: int = 1
+    predicted: int | None = None
 
 
 @dataclass(frozen=True)

@@ -60,14 +60,14 @@ class _Confusion(Tally):
     """Confusion matrices of frames and of clips."""
 
     def __init__(self, view: View) -> None:
-        self._names = view.actions
+        self._names, self._predicted = view.actions, view.predicted
         count = len(view.actions)
         self._frames = np.zeros((count, count), np.int64)
         self._clips = np.zeros((count, count), np.int64)
         self._majority = np.zeros(2, np.int64)
 
     def add(self, outputs: Tensor, clips: Clips) -> None:
-        truth, predicted = clips["action"].long().cpu(), outputs.argmax(dim=-1).cpu()
+        truth, predicted = clips["action"].long().cpu(), outputs[..., : self._predicted].argmax(dim=-1).cpu()
         known = truth != ABSENT
         pairs = truth[known] * len(self._names) + predicted[known]
         self._frames += torch.bincount(pairs, minlength=self._frames.size).reshape(self._frames.shape).numpy()
@@ -109,7 +109,7 @@ def _ratio(part: Any, whole: Any) -> float:
 
 def _describe(outputs: Tensor, clips: Clips, view: View) -> dict[str, list[Any]]:
     """Return the action of each clip, the share of its frames with this action, and the action of each frame."""
-    predicted = outputs.argmax(dim=-1).cpu()
+    predicted = outputs[..., : view.predicted].argmax(dim=-1).cpu()
     length = clips["length"].cpu()
     known = torch.arange(predicted.shape[1])[None, :] < length[:, None]
     which, most = _most_common(predicted, known, len(view.actions))
