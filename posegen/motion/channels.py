@@ -34,8 +34,8 @@ AHEAD = 0.022
 _WEIGHT_AHEAD = int(Habit.AHEAD)
 SINKS = rows.ROOT_HEIGHT, rows.ROOT_FORWARD, rows.ROOT_LATERAL, rows.OBLIQUITY
 """Channels of the pelvis that depend on where the feet stand; a gait has its own."""
-HIKED, MOST_RAISED, UPRIGHT_TRUNK = 11.0 / 360, 1.2, 0.3
-"""Turns by which the hip of a lifted foot rises for each leg length of its height over the other foot: 14 degrees in kicks. The
+HIKED, MOST_RAISED, UPRIGHT_TRUNK = 12.5 / 360, 1.2, 0.3
+"""Turns by which the hip of a lifted foot rises for each leg length of its height over the other foot: 15 degrees in kicks. The
 largest height that counts, and the share of it by which the trunk stays upright.
 """
 SEAT_BELOW_PELVIS = 0.058
@@ -52,6 +52,11 @@ BEYOND = 2.0 / 360
 """Turns beyond the limit that a joint never reaches: less than the tolerance of the check."""
 WANDERING = 0.16
 """Share by which the size of harmonics changes slowly."""
+TIPPED = ((rows.OBLIQUITY, 1.6 / 360), (rows.TRUNK_LATERAL, 2.0 / 360), (rows.TRUNK_ROTATION, 2.2 / 360))
+TIP_SECONDS = 0.3
+"""Channels of pelvis and trunk that move to and fro once in each repetition, and the turns: half the least list and twist of
+people in even exercises such as squats and jumps. The movement begins and ends within so many seconds at least.
+"""
 WANDER = 1.3 / 360, 0.13, 0.33
 """Slow changes of the flexion of the trunk in walking and running: turns, and cycles per metre of the way of two sines."""
 
@@ -114,6 +119,23 @@ def add_track(
                 key_poses.fill_track(work.channels[c], work.curve.knots, n, clock)
     for c in range(rows.FIRST_HAND):
         add_harmonics(work.channels[c], segment, series, c, clock, work.root[rows.SUMS])
+
+
+@kernel
+def tip_trunk(channels: Array, segment: Segment, clock: Clock) -> None:
+    """Tip and turn pelvis and trunk once in each repetition, in the way of the person: nobody moves evenly."""
+    enter_end, exit_begin = stage_bounds(segment)
+    cycle = (exit_begin - enter_end) / max(segment.repetitions, 1)
+    rise, fall = max(enter_end - segment.start, TIP_SECONDS), max(segment.end - exit_begin, TIP_SECONDS)
+    f0, f1 = frame_window(clock, segment.start, segment.end, channels.shape[1])
+    for i in range(len(TIPPED)):
+        c, size = TIPPED[i]
+        more, at, _, _ = keyed_uniforms(segment.way, habits.TIPS, i)
+        height, at = np.float32(segment.personal * size * (0.6 + 0.8 * more)), np.float32(at)
+        for f in between(f0, f1):
+            t = clock.first + f * clock.step
+            held = smooth_step((t - segment.start) / rise) * smooth_step((segment.end - t) / fall)
+            channels[c, f] += height * held * sin_turns(np.float32((t - enter_end) / cycle) + at)
 
 
 @kernel
@@ -367,6 +389,8 @@ def fill_channels(work: Workspace, role: Role, person: Person, actions: ActionTa
                     root[rows.RUN_HEIGHT, f] += work.weights[k, f] * height
         else:
             add_track(work, segment, actions, person, key_poses.root_height_unit(segment, leg, seat, stand), clock)
+            if segment.last_key > segment.first_key and segment.support != SEAT and segment.support != FLOOR:
+                tip_trunk(work.channels, segment, clock)
             if segment.support == FLIGHT:
                 key_poses.mark_airborne(segment, clock, work.airborne)
             remove_style_posture(work, segment, actions, person, clock)

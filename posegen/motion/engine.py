@@ -220,7 +220,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     # Root, `lifted`, pitch of the legs and foot channels -> `contact`, `stances` and `counts`; the pitch of feet in contact.
     raised = plan_stances(work, person, guided, clock.step)
     # `stances` -> ankles and yaw of feet in contact, GROUND under all feet; the pelvis height is raised by the ground.
-    uneven = place_stance_feet(work, person, raised)
+    uneven = place_stance_feet(work, person, raised, clock)
     # Pelvis and ankles in contact -> LOWERING, pelvis and hips.
     lower_pelvis(work, person, clock.step)
     for side in range(2):

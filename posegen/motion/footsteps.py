@@ -14,8 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from posegen.foundations.kernels import Array, Scalar, kernel
+from posegen.foundations.randomness import keyed_uniforms
 from posegen.foundations.trigonometry import cos_turns, sin_turns, smooth_step
-from posegen.motion import legs, rows
+from posegen.motion import habits, legs, rows
 from posegen.motion.key_poses import mark_intervals
 from posegen.motion.library_tables import LIFTED, ActionTables
 from posegen.motion.placed_feet import guide_swings
@@ -42,6 +43,15 @@ RATE_WINDOW = 0.125
 """Window over which the rate of a foot in contact is taken, as a fraction of `fade_in`."""
 LIFT_OFF_RATE, LANDING_RATE = 0.25, 0.4
 """Fractions of `fade_out` and `fade_in` in which the rate at lift-off fades, and in which that at landing builds up."""
+
+YIELDING, FAR = 0.045, 0.5
+"""Share of its distance from the pelvis, over the floor, by which the ankle of a placed foot gives way towards it, and the
+distance in metres that halves this share.
+"""
+WOBBLE, SWAYING, SHAKING = (0.0025, 0.0014), 0.6, 1.35
+"""Metres by which such an ankle moves in two sines for each axis, and their least cycles per second: ankles of people who stand
+still move by 5 to 25 mm/s.
+"""
 
 
 @kernel
@@ -311,13 +321,36 @@ def nominal_feet(root: Array, leg: Array, toe_out: Scalar, nominal: Array) -> No
 
 
 @kernel
-def place_stance_feet(work: Workspace, person: Person, raised: bool) -> bool:
+def loosen_foot(root: Array, leg: Array, contact: Array, side: int, key: Scalar, clock: Clock) -> None:
+    """Move a foot in contact over the floor by some millimetres: soles and joints of feet yield under the body, and sway.
+
+    Runners touch the ground too shortly for that.
+    """
+    a, b, c, d = keyed_uniforms(key, habits.WOBBLES, side)
+    slow, quick = np.float32(SWAYING * (1.0 + 0.4 * a)), np.float32(SHAKING * (1.0 + 0.4 * b))
+    first, second, large, small = np.float32(c), np.float32(d), np.float32(WOBBLE[0]), np.float32(WOBBLE[1])
+    quarter, far, share = np.float32(0.3), np.float32(FAR), np.float32(YIELDING)
+    for f in range(len(contact)):
+        if not contact[f]:
+            continue
+        t = np.float32(clock.first + f * clock.step)
+        x, z = root[rows.ROOT_X, f] - leg[rows.ANKLE_X, f], root[rows.ROOT_Z, f] - leg[rows.ANKLE_Z, f]
+        placed = np.float32(1.0) - root[rows.RUN_WEIGHT, f]
+        here, there = slow * t + first, quick * t + second
+        yielding = placed * share * far / (far + np.sqrt(x * x + z * z))
+        leg[rows.ANKLE_X, f] += yielding * x + placed * (large * sin_turns(here) + small * sin_turns(there))
+        leg[rows.ANKLE_Z, f] += yielding * z + placed * (large * sin_turns(here + quarter) + small * cos_turns(there))
+
+
+@kernel
+def place_stance_feet(work: Workspace, person: Person, raised: bool, clock: Clock) -> bool:
     """Place feet in contact on their footprints and on the ground; return whether the ground is uneven."""
     root, levels = work.root, work.levels
     for side in range(2):
         toe_out = person.widths[2] if side == 0 else -person.widths[2]
         for i in range(work.counts[side]):
             place_stance_foot(work.legs[side], work.stances[side, i], person.foot, root[rows.HEADING], toe_out)
+        loosen_foot(root, work.legs[side], work.contact[side], side, person.key, clock)
     uneven = stair_levels(root[rows.RISING], work.stances, work.counts, levels) or raised
     for side in range(2):
         if uneven:

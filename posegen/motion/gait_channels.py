@@ -26,9 +26,9 @@ they stand, and their elbows differ by some 9 degrees (CGM 2.3 normative data).
 TURNED_ASIDE = rows.TRUNK_LATERAL, rows.TRUNK_ROTATION, rows.NECK_LATERAL, rows.NECK_ROTATION
 WALKING_ASIDE = 0.35
 """Share of the posture to one side that is left in gaits: walkers look and face where they go."""
-FOOT_ROLL, LANDING_ANKLE, LANDING_LEG = 0.22, 0.1, 0.966
+FOOT_ROLL, LANDING_ANKLE, LANDING_LEG = 0.22, 0.1, 0.956
 """Fractions of the leg: distance by which a runner lands closer than half the way of a stance; height of the ankle at landing;
-length of a leg that lands with its knee bent by 25 degrees.
+length of a leg that lands with its knee bent by 35 degrees.
 """
 
 

@@ -73,7 +73,7 @@ MORE_BEND, MORE_RUNNING_BEND, FASTER_BEND = 8.0 / 360, 9.0 / 360, 2.7 / 360
 """Turns by which the knee of each person bends further in its swing than the mean of many, which is flatter since their peaks
 differ in time: in walking, in running at 3 m/s, and by how much less for each m/s above. Captured walks reach 65 to 71 degrees.
 """
-CROUCH, MEAN_CROUCH, LEAST_CROUCH = 3.0 / 360, 0.5 / 360, -2.5 / 360
+CROUCH, MEAN_CROUCH, LEAST_CROUCH = 4.0 / 360, 0.93 / 360, -2.5 / 360
 """Standard deviation of the flexion of a knee throughout the stride, what is taken off it so that the mean is 0, and its least
 value: legs are nearly straight already.
 """

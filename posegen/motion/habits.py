@@ -24,7 +24,7 @@ SIZE, OFFSET, VARIANT, LAG, PACE, STRATEGY, NEAR_SIDE = range(7)
 """Purposes of the numbers of a person for an action. A new purpose has a new value."""
 UNEVEN, RESIZED, SHIFTED, TARGETED, WAVERS, TURNS_TAKEN = range(7, 13)
 """Purposes of the numbers of one performance of an action."""
-STANDING, TODAY, SWAYS, WEIGHT, WANDERS, REST, REST_CHANGE = range(13, 20)
+STANDING, TODAY, SWAYS, WEIGHT, WANDERS, REST, REST_CHANGE, WOBBLES, TIPS = range(13, 22)
 """Purposes of the numbers of an actor in a scene."""
 PERSONAL = 0.825
 """Correlation of two performances of one person; the rest of the variance is drawn anew in each scene."""

@@ -27,7 +27,7 @@ RESTS = 8
 POSTURES: dict[str, dict[str, float]] = read_yaml(Path(__file__).with_name("postures.yaml"))
 """How people stand: channels and their degrees, or leg lengths."""
 CENTRAL, ARMS, SHIFTS = (POSTURES[f"rest_{part}"] for part in ("trunk", "arms", "pelvis"))
-LOWERED = 0.013
+LOWERED = 0.023
 """Leg lengths by which bent knees lower the pelvis in the mean posture; twice as much in others, and not at all in some."""
 HIP_DROP = 0.08
 """Turns by which the hip of the leg that carries drops for each leg length that the pelvis stands aside: 1 to 3 mm in standing.
@@ -44,10 +44,12 @@ UPRIGHT_ARMS, LEVEL_HEAD = 0.8, 0.5
 """Shares of a lean of the trunk that shoulders and neck make up for: arms hang, and eyes look ahead."""
 SPAN, JITTER, CHANGE = 2.4, 0.35, 1.3
 """Seconds from one posture to the next, share of them by which the begin of a change varies, and seconds that it lasts."""
-IN_ACTION = 0.5
+IN_ACTION = 0.8
 """Share of the deviation that is left in an action on the feet that moves the whole body."""
-FADE = 0.4
-"""Least seconds in which the deviation fades at the ends of an action."""
+FADE, OFF_FEET = 0.4, 0.5
+"""Least seconds in which the deviation fades at the ends of an action, and the share of its first and last stage in which it
+does so where the body leaves the feet: a seat or the floor is reached before they end.
+"""
 SHIFTED = len(CENTRAL) + 2 * (len(ARMS) + 1)
 """Number of the draws of the shifts; those of the angles are before them."""
 NUMBERS = SHIFTED + len(SHIFTS) + 1
@@ -125,7 +127,8 @@ def fill_resting_weight(work: Workspace, role: Role, actions: ActionTables, cloc
         if share == 1:
             continue
         enter_end, exit_begin = stage_bounds(segment)
-        rise, fall = max(enter_end - segment.start, FADE), max(segment.end - exit_begin, FADE)
+        stage = OFF_FEET if share == 0 else 1.0
+        rise, fall = max(stage * (enter_end - segment.start), FADE), max(stage * (segment.end - exit_begin), FADE)
         less = np.float32(1.0 - share)
         f0, f1 = frame_window(clock, segment.start, segment.end, len(weight))
         for f in range(f0, f1):
