@@ -65,8 +65,8 @@ def verb_of_label(label: str) -> str:
     --------
     >>> verb_of_label("pick_up"), verb_of_label("waving")
     ('picks|picking|picked|pick something up', 'waves|waving|waved|wave')
-    >>> verb_of_label("tai_chi")
-    'performs|performing|performed|perform tai chi'
+    >>> verb_of_label("capoeira")
+    'performs|performing|performed|perform capoeira'
     """
     words = label_words(label)
     if own := load_library().words["actions"].get("_".join(words)):
