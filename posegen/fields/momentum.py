@@ -54,14 +54,25 @@ def _ends(joints: Array) -> dict[str, Vector]:
     return points
 
 
-def _compute(sequences: Sequences) -> dict[str, Array]:
-    fps, ends = float(sequences.config.fps), _ends(sequences.joints)
-    stature = actor_identities(sequences).stature.astype(np.float64) * sequences.parameter("scale")[..., None]
-    mass = BODY_MASS_INDEX * stature * stature
+def _centres(ends: dict[str, Vector]) -> tuple[Vector, list[Vector]]:
+    """Return the centre of mass, and the centre of each segment."""
     centres = [ends[part.near] + (ends[part.far] - ends[part.near]) * part.centre for part in SEGMENTS]
     whole = centres[0] * SEGMENTS[0].mass
     for part, centre in zip(SEGMENTS[1:], centres[1:], strict=True):
         whole = whole + centre * part.mass
+    return whole, centres
+
+
+def mass_centre(joints: Array) -> Vector:
+    """Return the centre of mass of bodies, float64 [3, ...], of joints [..., 22, 3] in metres."""
+    return _centres(_ends(joints))[0]
+
+
+def _compute(sequences: Sequences) -> dict[str, Array]:
+    fps, ends = float(sequences.config.fps), _ends(sequences.joints)
+    stature = actor_identities(sequences).stature.astype(np.float64) * sequences.parameter("scale")[..., None]
+    mass = BODY_MASS_INDEX * stature * stature
+    whole, centres = _centres(ends)
     angular = whole * 0.0
     for part, centre in zip(SEGMENTS, centres, strict=True):
         arm = centre - whole

@@ -77,7 +77,7 @@ VARIANTS: Registry[Any] = Registry("posegen.variants", {"base": "posegen.variant
 STORED_ARRAYS = ("joints", "action", "contact")
 """Arrays of the motion itself, which every sample has."""
 
-_FIELDS = ("rotation", "velocity", "momentum", "imu", "camera", "keypoints", "face", "objects", "quality")
+_FIELDS = ("rotation", "velocity", "momentum", "contact_force", "imu", "camera", "keypoints", "face", "objects", "quality")
 FIELDS: Registry[Any] = Registry("posegen.fields", {name: f"posegen.fields.{name}:FIELD" for name in _FIELDS})
 """A :class:`posegen.fields.field.DerivedField` by name. Records are imported when they are used."""
 
@@ -96,7 +96,7 @@ _EXPORTS = {
     "csv": "archives:CSV", "npz": "archives:NPZ", "glb": "animations:GLB", "amass": "archives:AMASS",
     "hf": "huggingface:FORMAT", "pyskl": "keypoint_files:PYSKL", "kimodo": "archives:KIMODO", "hml272": "text_motion:HML272",
     "coco": "keypoint_files:COCO", "imu": "sensor_files:IMU", "imu-parquet": "sensor_files:TABLE",
-    "unimts": "sensor_files:UNIMTS",
+    "unimts": "sensor_files:UNIMTS", "strides": "strides:FORMAT",
 }  # fmt: skip
 EXPORTS: Registry[Any] = Registry("posegen.exports", {name: f"posegen.exchange.{record}" for name, record in _EXPORTS.items()})
 """A :class:`posegen.exchange.export_format.ExportFormat` by name, for ``posegen export``."""

@@ -11,7 +11,7 @@ from posegen.cli.main import main
 from posegen.foundations.plugins import EXPORTS
 from tests.exchange.datasets import short_clips
 
-UNREADABLE = ("pyskl", "coco", "csv", "glb", "hf", "holosoma", "imu", "imu-parquet", "unimts")
+UNREADABLE = ("pyskl", "coco", "csv", "glb", "hf", "holosoma", "imu", "imu-parquet", "unimts", "strides")
 """Formats that hold other joints, or none, or that only other programs read; holosoma's archives state no frame rate."""
 
 

@@ -44,7 +44,7 @@ from tests.once import generated_once, made_once
 SAMPLES, VARIANTS = 45, 5
 QUICK = ("humanml3d",)
 """Formats of the default tests; the others are slow tests."""
-MERGED = ("humanml3d", "hf", "pyskl", "bvh")
+MERGED = ("humanml3d", "hf", "pyskl", "bvh", "strides")
 """Formats that two workers write: of each kind of file that several shards share, and of files of single clips."""
 
 
