@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import forces
 from posegen.exchange.points import body_of_points
 from posegen.fields.imu import PLACEMENTS, clip_readings
 from posegen.foundations.constants import GRAVITY
@@ -148,6 +149,7 @@ def main() -> None:
         tables = {"kept": [trial for trial in held if trial.is_kept], "others": [trial for trial in held if not trial.is_kept]}
         for name, group in tables.items():
             template = template.replace(f"{{{name}}}", "\n".join(table(group)))
+        template = template.replace("{forces}", forces.section())
         template = template.replace("{all}", "\n".join(table(held)[:3]))
         PAGE.write_text(template, encoding="utf-8")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.forces import measures, sequences_of, stances
 from posegen.fields.contact_force import HAND_HEIGHT, LEAST_SHARE, LONGEST, double_support_shares
 from posegen.fields.field import Sequences, minimum_jerk
 from posegen.foundations.skeleton import CONTACTS, JOINTS, sole_points
@@ -144,3 +145,10 @@ def test_what_a_seat_carries_and_a_fall_are_not_forces_of_the_feet(still: Sequen
     air = np.where(still.contact == 255, 255, 0).astype(np.uint8)
     arrays = computed("contact_force", replace(still, joints=falling, contact=air))
     np.testing.assert_allclose(arrays["residual_force"][here], 0, atol=1e-6)
+
+
+def test_a_walk_loads_each_foot_with_half_the_weight_and_has_two_peaks() -> None:
+    found = {name: value for name, (value, _) in measures([*stances(sequences_of(20, 25))]).items()}
+    assert found["impulse / half the stride (BW)"] == pytest.approx(1, abs=0.03)
+    assert found["valley (BW)"] < 0.9 < found["second peak (BW)"] < found["first peak (BW)"]
+    assert found["braking peak (BW)"] < -0.1 < 0.1 < found["propelling peak (BW)"]
