@@ -353,4 +353,6 @@ def test_a_source_of_training_that_is_nothing_is_named(options: list[str], refus
 def test_an_unknown_task_is_refused_with_the_names_once(refused: Refused) -> None:
     pytest.importorskip("peft")
     line = refused("train", "smoke", "--task", "nope")
-    assert line.endswith("there is no task 'nope'; there are action, attribute, identity, imu, lifting, motion, retrieval, text\n")
+    assert line.endswith(
+        "there is no task 'nope'; there are action, attribute, identity, imu, lifting, motion, retrieval, text\n"
+    )
