@@ -45,7 +45,7 @@ def class_maps() -> Mapping[str, ClassMap]:
     Examples
     --------
     >>> maps = class_maps()
-    >>> maps["utd_mhad"].names("basketball shot"), maps["ntu60"].names("writing")
+    >>> maps["utd_mhad"].names("basketball shot"), maps["ntu60"].names("drop")
     (('shooting',), ())
     """
     return {name: _class_map(entry) for name, entry in read_yaml(Path(__file__).with_name("class_maps.yaml")).items()}
