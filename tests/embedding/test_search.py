@@ -71,12 +71,13 @@ def test_the_caption_of_a_segment_finds_samples_with_its_action(dataset: Path) -
     search, opened = open_search(dataset), open_dataset(dataset)
     rows = [row for sample in range(len(opened)) for row in opened.rows(sample)]
     said = {segment["text"]: segment["action"] for row in rows for actor in row["actors"] for segment in actor["segments"]}
-    asked = [action for text, action in said.items() if text == action]
+    # The shortest text of each action.
+    asked = {said[text]: text for text in sorted(said, key=lambda text: (-len(text.split()), text))}
     right = 0
-    for text in asked:
+    for action, text in asked.items():
         found = search.find(f"someone {text}", 3)
         assert len({one.sample for one in found}) == 3
-        right += text in found[0].actions
+        right += action in found[0].actions
         scores = [one.score for one in found]
         assert scores == sorted(scores, reverse=True)
         best = next(row for row in opened.rows(found[0].sample) if row["variant"] == found[0].variant)
@@ -84,7 +85,7 @@ def test_the_caption_of_a_segment_finds_samples_with_its_action(dataset: Path) -
         assert found[0].action in found[0].actions
     # The encoder for tests knows words only, not their meaning, so it is not always right.
     assert right >= 0.7 * len(asked)
-    assert len(asked) > 1
+    assert len(asked) > 7
 
 
 def test_the_command_quotes_the_path(dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
