@@ -154,7 +154,7 @@ def test_an_extension_keeps_complete_shards(undisturbed: dict[int, Path], forks:
     path = copy(undisturbed[10], place)
     kept = [path / name for name in files_of(path) if not name.endswith("zarr.json") and ".2" not in name and "2." not in name]
     kept.remove(path / "dataset.json")
-    assert len(kept) == 2 * 5 + 1  # files of two shards, and the copy of the header
+    assert len(kept) == 2 * 5 + 2  # files of two shards, the copy of the header, and Croissant metadata
     before = [state(file) for file in kept]
     time.sleep(1)  # servers state times in seconds
     assert forks.generate(path, "--samples", "18").code == 0
