@@ -222,7 +222,7 @@ def animate_actor(work: Workspace, role: Role, person: Person, actions: ActionTa
     # `stances` -> ankles and yaw of feet in contact, GROUND under all feet; the pelvis height is raised by the ground.
     uneven = place_stance_feet(work, person, raised, clock)
     # Pelvis and ankles in contact -> LOWERING, pelvis and hips.
-    lower_pelvis(work, person, clock.step)
+    lower_pelvis(work, person, uneven, clock.step)
     for side in range(2):
         # Hips, ankles and `stances` -> pitch and ankle of feet in contact whose ankle would bend too far.
         limit_stance_ankles(work, side, person, clock.step)

@@ -32,8 +32,10 @@ RISING_SECONDS = 0.08
 """The same for its height after lift-off: the ball leaves the floor at once, as a foot does that rolls off over its toes."""
 HANGING_PASSES = 3
 """Largest number of passes that clear the floor for toes that hang."""
-YIELD_SECONDS = 0.03
-"""Time before a limit of reach at which the pelvis begins to lower."""
+YIELD_SECONDS, YIELD_ON_STEPS = 0.1, 0.03
+"""Time before a limit of reach at which the pelvis begins to lower: less would throw it down and up within a step. Steps of a
+staircase are so high that it would stay low throughout.
+"""
 LIFTED_FEET = (LIFTED["left"], LIFTED["right"])
 LEAST_TREAD = 0.1
 """Distance in metres along the path from which two footprints lie on different steps."""
@@ -367,7 +369,7 @@ def place_stance_feet(work: Workspace, person: Person, raised: bool, clock: Cloc
 
 
 @kernel
-def lower_pelvis(work: Workspace, person: Person, step: Scalar) -> None:
+def lower_pelvis(work: Workspace, person: Person, uneven: bool, step: Scalar) -> None:
     """Lower the pelvis where a foot in contact would be out of reach, and place the hips."""
     root, place, pelvis, offsets = work.root, work.joints[0], work.turns[rows.PELVIS], person.offsets
     fill_row(root[rows.LOWERING], np.float32(0.0))
@@ -376,7 +378,8 @@ def lower_pelvis(work: Workspace, person: Person, step: Scalar) -> None:
         legs.add_excess_height(
             work.legs[side], work.contact[side], REACH * (-offsets[4, 1] - offsets[7, 1]), root[rows.LOWERING]
         )
-    legs.smooth_upper_envelope(root[rows.LOWERING], max(1, int(YIELD_SECONDS / step + 0.5)), root[rows.SMOOTHED])
+    seconds = YIELD_ON_STEPS if uneven else YIELD_SECONDS
+    legs.smooth_upper_envelope(root[rows.LOWERING], max(1, int(seconds / step + 0.5)), root[rows.SMOOTHED])
     place_hips(root, pelvis, offsets, place, work.legs)
 
 

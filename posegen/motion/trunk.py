@@ -18,8 +18,8 @@ from posegen.motion.workspace import Clock, Person, Workspace, fill_row, triangu
 
 SWAY_OUT = 0.025
 """Lateral distance of the pelvis towards the stance leg in walking, as a fraction of the leg."""
-SOFT_SECONDS = 0.08
-"""Time to either side over which the pelvis height of a fast walker is averaged."""
+SOFT_SECONDS = 0.1
+"""Time to either side over which the pelvis height of a walker is averaged."""
 SUPPORT_LEAD, MOST_LEAD = 0.3, 0.13
 """Share of the distance between feet and body that balance requires in starting and braking, a h / g, by which the pelvis is
 ahead of its path or behind it, and the most of it in leg lengths; the trunk leans for the rest.
@@ -28,7 +28,7 @@ SURGE_SECONDS, SURGE_PHASE = 0.0075, 0.08
 """In walking the body leads its mean course by at most the distance of so many seconds, at this phase and half a stride later.
 It is fastest in double support and slowest over the stance foot, by some 9 per cent of its speed.
 """
-FAST, FASTER = 1.4, 0.4
+BRISK, BRISKER = 0.6, 0.5
 """Speed in m/s from which the steps of a walker are softened, and the range of speed over which that increases."""
 ELEVATION, PROTRACTION, FLEXION, ABDUCTION, TURN_OUT, ELBOW = range(6)
 """Channels of an arm, from its first one on."""
@@ -230,21 +230,21 @@ def fill_pelvis_height(
 
 @kernel
 def soften_steps(root: Array, radius: int) -> None:
-    """Smooth the pelvis height of a fast walker where it passes from one leg to the other; `radius` is in frames.
+    """Smooth the pelvis height of a walker where it passes from one leg to the other; `radius` is in frames.
 
-    Double support becomes so short with speed that the height given by the leg curves would turn from one frame to the next.
-    The height is replaced by its mean over a window, in a share that grows from 1.4 m/s on. `root` is float32 [rows, frames],
-    changed.
+    The height given by the leg curves turns within a few hundredths of a second, which would press each foot to the ground with
+    one and a half body weights. It is replaced by its mean over a window, in a share that grows from .6 m/s on. `root` is
+    float32 [rows, frames], changed.
     """
-    fast = 0
+    brisk = 0
     for f in range(root.shape[1]):
-        fast += root[rows.SPEED, f] > np.float32(FAST)
-    if fast == 0:
+        brisk += root[rows.SPEED, f] > np.float32(BRISK)
+    if brisk == 0:
         return
     triangular_mean(root[rows.HEIGHT], radius, root[rows.SMOOTHED])
     for f in range(root.shape[1]):
         walking = root[rows.GAIT_WEIGHT, f] - root[rows.RUN_WEIGHT, f]
-        share = walking * smooth_step((root[rows.SPEED, f] - np.float32(FAST)) / np.float32(FASTER))
+        share = walking * smooth_step((root[rows.SPEED, f] - np.float32(BRISK)) / np.float32(BRISKER))
         root[rows.HEIGHT, f] += share * (root[rows.SMOOTHED, f] - root[rows.HEIGHT, f])
 
 

@@ -104,7 +104,8 @@ def test_an_action_that_does_not_show_is_removed(tmp_path: Path) -> None:
     # The pelvis of a standing person who waves does not rise: no repetition is counted.
     config, batch = of_library(library_folder(tmp_path / "count", NEVER_COUNTED), list(range(8)))
     assert false_statements(batch, config) == []
-    dropped = [(row, statement) for row in batch.rows for statement in row["dropped"]]
+    # The last attempt is kept, also with limbs in one another, which are listed, too.
+    dropped = [(row, statement) for row in batch.rows for statement in row["dropped"] if statement["kind"] != "overlap"]
     assert {statement["kind"] for _, statement in dropped} <= {"count", "action"}
     assert dropped
     for row, statement in dropped:
