@@ -264,9 +264,13 @@ def alternatives_of(text: str, statements: tuple[tuple[str, str, str], ...], don
         Captions with a false statement, by the kind of the statement, one of :data:`CHANGED`.
     """
     stated = [action for kind, action, _ in statements if kind not in _NOT_OF_ONE_ACTION]
+    # Steps to the left are another action than steps forward.
+    stepping = {action for kind, action, _ in statements if kind == "steps"}
     by_kind: dict[str, list[str]] = {}
     for kind, action, value in statements:
         changed = None
+        if kind == "path" and action in stepping:
+            continue
         if kind == "action" and value == "" and stated.count(action) == 1:
             changed = _other_action(text, action, frozenset(done))
         elif kind in CHANGED and kind != "action" and done.count(action) == 1:
