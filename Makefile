@@ -5,7 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 SAMPLES ?= 10000
 WORKERS ?= 8
-PROCESSES ?= 2
+# Of the tests, which wait for files, servers and processes a sixth of the time of two cores.
+PROCESSES ?= 3
 PYTEST ?=
 SECTION ?= all
 DIST ?= dist
