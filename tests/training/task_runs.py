@@ -28,7 +28,7 @@ Run = Callable[..., Reported]
 FEW = ("steps=90", "batch=16", "machine.micro_batch=16")
 SETTINGS = {
     "identity": FEW,
-    "attribute": FEW,
+    "attribute": ("steps=140", "batch=16", "machine.micro_batch=16"),
     "retrieval": ("steps=140", "batch=16", "machine.micro_batch=16", "saving.steps=15"),
     "motion": (
         "steps=12", "batch=8", "checks.times=2", "saving.steps=3", "model.dropout=0", "data.variants=[base]",
