@@ -11,8 +11,9 @@ from typing import TypeAlias
 Guard: TypeAlias = Callable[..., None]
 """Checks a named ratio against `most` or `least`; see `conftest.py`."""
 
-END_TO_END = 3.5
-"""Time to generate a dataset on one core / time to store the same arrays from memory with the same writer."""
+END_TO_END = 4.5
+"""Time to generate a dataset on one core / time to store the same arrays from memory with the same writer. Within two hours,
+the same code gave 2.2 to 3.7: storing takes half as long where disk and memory are idle."""
 
 KERNEL_SPEEDUP = {
     "philox": 3.0,
@@ -52,7 +53,7 @@ ENCODE = 2.0
 START = 5.0
 """Time of the command that generates ten samples / time to import the packages that it needs."""
 
-EXPORT = {"humanml3d": 3.2, "bvh": 6.5}
+EXPORT = {"humanml3d": 4.0, "bvh": 6.5}
 """Processor time of an export with one worker, by format / that to synthesize the samples and write the files from memory.
 
 The small files of humanml3d are also synced to the disk and hashed before they get their names: four calls of the system for a
