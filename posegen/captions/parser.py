@@ -18,7 +18,7 @@ _SHOWN = {"fillers": "", "modifiers": "modifier", "things": "object", "parts": "
 _RELATIONS = {"then": "after", "while": "during"}
 _DONE = (("action", ""),)
 _LISTED = frozenset(("side", "direction", "speed", "path", "degrees"))
-_ANY_NUMBER = frozenset(("object", "modifier", "partner", "order", "action"))
+_ANY_NUMBER = frozenset(("object", "other", "modifier", "partner", "order", "action"))
 _CHANGING = frozenset(("direction", "path", "backward", "sideways", "in_place", "drunk"))
 _MOST_OF_AN_ARC = 300
 """Degrees; more are a circle."""
@@ -126,8 +126,8 @@ class _Parser:
         while at < len(words):
             length, self.once = self.lexicon.longest(words, at), self.reading.is_one(words, at)
             meanings = self.lexicon.phrases[tuple(words[at : at + length])] if length else []
-            if not self._names_somebody(at, length):
-                meanings = [meaning for meaning in meanings if meaning.kind != "person"]
+            if any(meaning.kind in ("person", "subject") for meaning in meanings):
+                meanings = self._somebody(meanings, at, length)
             if words[at] in _SENTENCE_ENDS and length <= 1:
                 self._expect_verb(self.link)
                 self._assign_details()
@@ -153,16 +153,31 @@ class _Parser:
         statements, unknown = self._people() + self.statements, [self.text[first:last] for first, last in self.unknown]
         return ParsedCaption(statements, unknown, self.corrections, self.place, frozenset(self.single))
 
-    def _names_somebody(self, at: int, length: int) -> bool:
-        """Return whether a phrase can name a person: "the other" does before the verb of a clause, not in "to the other"."""
-        words, after, clauses = self.words, at + length, self.reading.clauses
-        if not length or words[after - 1] not in clauses["somebody"]:
-            return True
-        begins = not at or words[at - 1] in clauses["joins"] | clauses["links"] or not words[at - 1].isalpha()
-        if not begins or after == len(words) or self.reading.is_thing(words, after):
-            return False
+    def _somebody(self, meanings: list[Meaning], at: int, length: int) -> list[Meaning]:
+        """Return what words for a person mean: who acts, before the verb of a clause; after it the other one, or a limb.
+
+        A man and a woman are two people, also where the text does not count them.
+        """
+        words, after, first, joined = self.words, at + length, self.subject, self.reading.is_joined(self.words, at)
+        begins = joined or not self.has_verb
+        if begins and first is not None and first.who and not self.several:
+            others = [each for each in meanings if each.kind == "subject" and each.who and _is_male(each) != _is_male(first)]
+            if others:
+                return [Meaning("person", number=1, who=others[0].who)]
+        rest = [meaning for meaning in meanings if meaning.kind != "person"]
+        if len(rest) == len(meanings):
+            return meanings
+        if words[after - 1] not in self.reading.clauses["somebody"]:
+            if begins:
+                return meanings
+            mentioned = max(meaning.number for meaning in meanings if meaning.kind == "person")
+            self.several = max(self.several, mentioned + 1 if mentioned else 0)
+            return [*rest, _detail("other", " ".join(words[at:after]))]
+        if after == len(words):
+            return rest
         following = self.lexicon.phrases.get(tuple(words[after : after + self.lexicon.longest(words, after)]), [])
-        return words[after] in self.reading.verbs or any(meaning.kind == "verb" for meaning in following)
+        acts = words[after] in self.reading.verbs or any(each.kind == "verb" for each in following)
+        return meanings if joined and acts and not self.reading.is_thing(words, after) else rest
 
     def _corrected(self, word: str) -> str:
         """Return a word without its typing error."""
@@ -328,6 +343,8 @@ class _Parser:
             return self._expect_verb(self._link_after_subordinate(self.link))
         if (person := by_kind.get("person")) and person.number <= max(self.several, 1):
             self.actor, self.several, self.both = person.number, max(self.several, person.number + 1), False
+            if person.who and self.subject is not None:
+                self.pair = self.subject.who, person.who
             return self._expect_verb("then" if self.met else "")
         return self._take_link(by_kind, [meaning.who for meaning in meanings if meaning.kind in ("again", "subject")])
 
@@ -509,6 +526,10 @@ class _Parser:
         if self.subject is not None and not self.several:
             claims += [(0, "people", self.subject.who), (0, "style", self.subject.style)]
         return [make_statement(actor, kind, -1, "", value) for actor, kind, value in claims if value]
+
+
+def _is_male(subject: Meaning) -> bool:
+    return not subject.who.endswith(("woman", "girl"))
 
 
 def _detail(kind: str, value: str) -> Meaning:

@@ -164,6 +164,11 @@ class Reading:
         before = words[at - 1] if at else ""
         return words[at] in self.kinds and (before in self.clauses["before_nouns"] or self.kinds.get(before) == "modifiers")
 
+    def is_joined(self, words: Sequence[str], at: int) -> bool:
+        """Return whether a word follows a mark or what joins clauses, or is the first one."""
+        before = words[at - 1] if at else "."
+        return not before[0].isalnum() or before in self.clauses["joins"] or before in self.clauses["links"]
+
     def is_one(self, words: Sequence[str], at: int) -> bool:
         """Return whether a word names one of what is done, as in "a quick jump"."""
         adjective = at > 1 and (words[at - 1] in ("left", "right") or self.kinds.get(words[at - 1]) == "modifiers")

@@ -115,23 +115,13 @@ def train(
     is_table = Path(source).suffix.lower() in TABLES
     of_motion = "--task text" if task == "text" else "a model of motion"
     pairs, score, overrides, added = (options.pop(name) for name in ("pairs", "score", "overrides", "generated"))
-    together = {"together.ratio": options.pop("ratio"), "together.labels": options.pop("labels_map")}
-    if added is None:
-        cli.refuse_useless(
-            "without --with", {"--ratio": together["together.ratio"], "--labels-map": together["together.labels"]}
-        )
+    together = _take_together(options, added)
     kind = "--pairs" if pairs is not None else "a TABLE" if is_table else of_motion
-    given = {
-        "--task": task,
-        "--label": label,
-        "--score": score,
-        "--encoder": encoder,
-        "--init": options["init"],
-        "--with": added,
-    }
+    given = {"--task": task, "--label": label, "--score": score, "--encoder": encoder}
+    given |= {"--init": options["init"], "--with": added}
     cli.refuse_useless(f"with {kind}", {option: given[option] for option in _USELESS[kind]})
     of_table = kind == "a TABLE" or (task == "attribute" and label is not None)
-    named = {"table.label": label, _ENCODER[of_table]: encoder, _RANK[of_table]: lora, "together.dataset": added} | together
+    named = {"table.label": label, _ENCODER[of_table]: encoder, _RANK[of_table]: lora} | together
     settings = [*overrides, *(f"{key}={json.dumps(value)}" for key, value in named.items() if value is not None)]
     if kind in ("--pairs", "--task text"):
         columns = () if pairs is None else tuple(name.strip() for name in pairs.split(","))
@@ -172,7 +162,7 @@ def worth(source: Path, generated: str, task: str, output: cli.Output, **options
     from posegen.training.settings import WORTH_SETTINGS, load_settings
 
     require_source(source)
-    named = {"together.dataset": generated, "together.ratio": options["ratio"], "together.labels": options["labels_map"]}
+    named = _take_together(options, generated)
     changed = [f"{key}={json.dumps(value)}" for key, value in named.items() if value is not None]
     settings = load_settings(options["preset"], [*WORTH_SETTINGS, *options["overrides"], *changed], task)
     require_extra("train")
@@ -185,6 +175,14 @@ def worth(source: Path, generated: str, task: str, output: cli.Output, **options
         found = measure_worth(Request(str(source), task, options["preset"], settings, out), output.progress())
     draw_curves(found, out, output.note)
     output.summary(asdict(found), report(found))
+
+
+def _take_together(options: dict[str, Any], dataset: str | None) -> dict[str, str | None]:
+    """Take the options about generated clips, and return their settings; refuse options that nothing uses."""
+    given = {"--ratio": options.pop("ratio"), "--labels-map": options.pop("labels_map")}
+    if dataset is None:
+        cli.refuse_useless("without --with", given)
+    return {"together.dataset": dataset, "together.ratio": given["--ratio"], "together.labels": given["--labels-map"]}
 
 
 _Options = dict[str, Any]

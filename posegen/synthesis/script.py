@@ -65,7 +65,7 @@ def make_scripts(parsed: ParsedCaption, library: Library) -> tuple[list[Script],
     Returns
     -------
     list of Script
-        Of each person. Who is said to do nothing of their own does what the first one does.
+        Of each person. Who is said to do nothing of their own does what the first one does, or stands where it is done to them.
     list of str
         Messages on actions that one body cannot do at the same time; they follow each other.
 
@@ -84,6 +84,9 @@ def make_scripts(parsed: ParsedCaption, library: Library) -> tuple[list[Script],
         raise UsageError(f"{several}: describe an interaction alone, as in 'two people shake hands'")
     active = {int(statement["actor"]) for statement in parsed.statements if statement["kind"] == "action"}
     made = [_make_script(_of_person(parsed, who, who if who in active else 0), library) for who in range(people)]
+    if any(statement["kind"] == "other" for statement in parsed.statements):
+        idle = (Part(library.actions[repertoire(library).standing], -1),)
+        made = [own if who in active else (replace(own[0], parts=idle, start=""), []) for who, own in enumerate(made)]
     return [script for script, _ in made], list(dict.fromkeys(note for _, notes in made for note in notes))
 
 

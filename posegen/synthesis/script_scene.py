@@ -186,16 +186,15 @@ def _plan_script(
     timer = _Timer(library, style, float(leg_height(who)[0]), LEFT if who.left_handed[0] else RIGHT, lasting)
     parts = [timer.time_part(part) for part in script.parts]
     ends = not (parts[-1].stays or parts[-1].segment.number < 0)
-    behind = _LAST if ends else 0.0
+    opening, rising = timer.open(script.start)
+    behind = rising + (_LAST if ends else 0.0)
     while seconds is not None and sum(part.least for part in parts) + behind > seconds:
         timer = replace(timer, fewer=timer.fewer + 1)
         before, parts = parts, [timer.time_part(part) for part in script.parts]
         if parts == before:
             break
-    opening, rising = timer.open(script.start)
-    parts, left = _fit_duration(parts, None if seconds is None else seconds - rising, behind)
+    parts, left = _fit_duration(parts, seconds, behind)
     steps, numbers, length = _lay_out(opening, parts, repertoire(library), left + behind)
-    length += rising
     if round(length * fps) > MOST_FRAMES:
         raise UsageError(f"that takes {length:.0f} seconds; ask for at most {MOST_FRAMES // fps}")
     base, over = steps.course()
@@ -220,7 +219,7 @@ def _find_person(script: Script, library: Library, seed: int) -> Persons:
 def _lay_out(opening: Steps, parts: list[_TimedPart], known: Repertoire, behind: float) -> tuple[Steps, list[int], float]:
     """Return the segments of all parts, which last longer than shown, their numbers in the text, and the shown seconds.
 
-    `opening` is what is done before them, and `behind` are the seconds that are shown after the last part.
+    `opening` is what is done before them, and `behind` are the seconds that are shown before the first and after the last part.
     """
     last, steps = parts[-1], opening
     length = sum(part.segment.seconds for part in parts) + behind
@@ -240,7 +239,7 @@ def _lay_out(opening: Steps, parts: list[_TimedPart], known: Repertoire, behind:
         steps = steps.append(part.segment.action, np.array([part.segment.seconds + part.more]), **part.segment.columns)
         numbers.append(part.segment.number)
     if last.stays or last.segment.action != known.standing:
-        steps = steps.append(known.standing, np.maximum(opening.time + length - steps.time, 0.0) + _SPARE)
+        steps = steps.append(known.standing, np.maximum(length - steps.time, 0.0) + _SPARE)
         numbers.append(-1)
     return steps, numbers + over_numbers, length
 

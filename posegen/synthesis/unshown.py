@@ -20,7 +20,7 @@ MEASURED = ("steps", "distance")
 """Kinds of statements that are numbers of steps, or of metres."""
 FEW = {"steps": 4.0, "distance": 3.0}
 """The numbers that stand for a few."""
-_UNSHOWN = ("modifier", "object", "start", "return", "time", "backward", "sideways", "in_place")
+_UNSHOWN = ("modifier", "object", "other", "start", "return", "time", "backward", "sideways", "in_place")
 """Kinds of statements that nothing in the motion is made for."""
 _LISTED = ("side", "count", "speed", "direction", "degrees", "path")
 """Kinds of statements for which an action may have words for only some values."""

@@ -100,6 +100,7 @@ def test_interactions() -> None:
         ("two people stand, one claps and the other walks forward", [["stand", "clap"], ["walk"]]),
         ("the first person kicks, the second person bows", [["kick"], ["bow"]]),
         ("three men walk", [["walk"]] * 3),
+        ("a man walks and a woman bows", [["walk"], ["bow"]]),
     ],
 )
 def test_each_of_several_people_does_what_the_text_says(text: str, expected: list[list[str]]) -> None:
@@ -116,6 +117,29 @@ def test_each_of_several_people_does_what_the_text_says(text: str, expected: lis
     seen = observe_actors(made.joints[None], [made.row["actors"]], LIBRARY, made.fps)[0]
     for caption in made.row["captions"][1:]:
         assert all(check_statement(claim, seen, LIBRARY) is not False for claim in caption["statements"])
+
+
+@pytest.mark.parametrize(
+    ("text", "people", "unshown"),
+    [
+        ("two people walk towards each other", 2, "each other"),
+        ("two people walk in opposite directions", 2, "opposite directions"),
+        ("one person pushes the other person", 2, "the other person"),
+        ("a person walks in a circle around another person", 2, "another person"),
+    ],
+)
+def test_what_is_not_done_to_others_is_reported(text: str, people: int, unshown: str) -> None:
+    made = compose(text)
+    assert len(made.joints) == people
+    if text.startswith(("one", "a ")):
+        assert {segment["action"] for segment in made.row["actors"][1]["segments"]} == {"stand"}
+    assert [note.rsplit(": ", 1)[1] for note in made.notes] == [unshown]
+
+
+def test_getting_up_counts_in_the_duration() -> None:
+    with pytest.raises(UsageError, match=r"takes at least 9\.\d seconds \(got 3\)"):
+        compose("a person gets up from the floor and walks", seconds=3)
+    assert compose("a person gets up from the floor and walks", seconds=12).joints.shape[1] == 300
 
 
 def test_steps_of_each_person_are_counted_and_sides_are_not_exchanged() -> None:
