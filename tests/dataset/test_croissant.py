@@ -23,7 +23,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _library() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return pytest.importorskip("mlcroissant")
+        return pytest.importorskip("mlcroissant", reason="needs mlcroissant: pip install mlcroissant")
 
 
 def test_it_is_valid_and_rows_are_read_by_it(dataset: Path, recwarn: pytest.WarningsRecorder) -> None:
